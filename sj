@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# streamjoin's one command: sets up what is missing, then does what was asked.
+#
+#   ./sj test              the whole check: static, tests, coverage   (this is what CI runs)
+#   ./sj test ARGS...      only pytest, with ARGS
+#   ./sj lint              the static part of the check
+#   ./sj lock              choose the newest allowed versions anew and write requirements.lock
+#   ./sj python ARGS...    the project's Python
+#   ./sj ANYTHING ELSE     the streamjoin command line: ./sj version, ./sj --help
+set -euo pipefail
+
+root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
+venv=$root/.venv
+lock=$root/requirements.lock
+
+say() { printf 'sj: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# Install a Debian package where that is allowed: as root, with apt-get. Otherwise fail, and the caller says what is missing.
+debian() {
+    [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null || return 1
+    say "installing $1 ..."
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq >/dev/null || true # older package lists may still do
+    apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+}
+
+# --- Python -----------------------------------------------------------------------------------------------------------
+
+find_python() {
+    local name
+    for name in python3.11 python3; do
+        # ensurepip is a package of its own on Debian, so it has to be looked for too.
+        if "$name" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+checksum() { { printf '%s\n' "$root"; cat "$@"; } | cksum; } # the path too: a .venv that was moved does not work
+
+project_checksum() { checksum "$root/pyproject.toml"; }
+
+install_dependencies() {
+    local python
+    python=$(find_python) || { debian python3-venv && python=$(find_python); } ||
+        die "Python 3.11 or newer with its venv module is missing: install it (Debian: apt-get install python3-venv) and run this again."
+    say "making .venv with $("$python" --version); the first time takes a few minutes, Spark alone is 450 MB ..."
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+    # Spark comes as source: --use-pep517 builds it in an environment of its own with every version of pip.
+    "$venv/bin/python" -m pip install -qq --disable-pip-version-check --use-pep517 --require-hashes -r "$lock"
+    checksum "$lock" >"$venv/.lock-installed"
+}
+
+install_project() {
+    say "installing streamjoin itself ..."
+    "$venv/bin/python" -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable "$root"
+    project_checksum >"$venv/.project-installed"
+}
+
+# The stamps are written last, so a set-up that was interrupted starts again.
+current() { [[ -x $venv/bin/python && -f $venv/$1 && $(<"$venv/$1") == "$2" ]]; }
+
+setup_python() {
+    current .lock-installed "$(checksum "$lock")" && current .project-installed "$(project_checksum)" && return
+    (
+        if command -v flock >/dev/null; then flock 9; fi # two at a time would spoil each other's work
+        current .lock-installed "$(checksum "$lock")" || install_dependencies
+        current .project-installed "$(project_checksum)" || install_project
+    ) 9<"$root/pyproject.toml"
+}
+
+# --- Java -------------------------------------------------------------------------------------------------------------
+
+java_is_new_enough() {
+    local version
+    version=$("$1" -version 2>&1) || return 1
+    [[ $version =~ version\ \"([0-9]+) ]] && ((BASH_REMATCH[1] >= 17))
+}
+
+find_java() {
+    local java
+    if [[ -n ${JAVA_HOME:-} ]] && java_is_new_enough "$JAVA_HOME/bin/java"; then return; fi
+    unset JAVA_HOME # Spark would prefer it to a better one on PATH
+    if java_is_new_enough java; then return; fi
+    for java in /usr/lib/jvm/*/bin/java; do
+        if java_is_new_enough "$java"; then
+            export JAVA_HOME=${java%/bin/java}
+            return
+        fi
+    done
+    return 1
+}
+
+setup_java() {
+    find_java || { debian default-jre-headless && find_java; } ||
+        die "Java 17 or newer is missing: install it (Debian: apt-get install default-jre-headless), or point JAVA_HOME to it, and run this again."
+}
+
+# --- The check --------------------------------------------------------------------------------------------------------
+
+# phase HEADING COMMAND...: run it, say how long it took, stop everything if it fails.
+phase() {
+    local heading=$1 start=$SECONDS
+    shift
+    printf '\n== %s\n' "$heading"
+    "$@" || { printf '== %s: FAILED after %d s\n' "$heading" $((SECONDS - start)); exit 1; }
+    printf '== %s: ok, %d s\n' "$heading" $((SECONDS - start))
+}
+
+check_static() {
+    phase "ruff check" ruff check .
+    phase "ruff format" ruff format --check .
+    phase "mypy" mypy
+    phase "lint-imports" lint-imports
+}
+
+# numba's compiled code is invisible to coverage, so the kernels run once more as plain Python: slower, hence fewer runs.
+measure_coverage() {
+    NUMBA_DISABLE_JIT=1 STREAMJOIN_SIMULATOR_RUNS=150 pytest -q -m "not spark and not long" --cov --cov-report= \
+        tests/algebra tests/kernels tests/state tests/operators
+}
+
+check_coverage() {
+    coverage json --quiet && python tools/coverage_gate.py build/coverage.json 95 algebra kernels state operators
+}
+
+check_all() {
+    check_static
+    phase "pytest" pytest
+    phase "pytest without JIT, for coverage" measure_coverage
+    phase "coverage" check_coverage
+    printf '\nAll is well: %d s\n' "$SECONDS"
+}
+
+make_lock() {
+    # --universal: one lock for every platform and Python. Hashes but no addresses: pip finds the files where it always does.
+    uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --quiet \
+        --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file requirements.lock
+}
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+setup_python
+export PATH=$venv/bin:$PATH PYSPARK_PYTHON=$venv/bin/python
+unset SPARK_HOME # another Spark than the locked one would be started
+
+case ${1:-} in
+test)
+    shift
+    setup_java
+    cd "$root"
+    if (($#)); then exec pytest "$@"; fi
+    check_all
+    ;;
+lint) cd "$root" && check_static ;;
+lock) cd "$root" && make_lock ;;
+python)
+    setup_java
+    exec "$venv/bin/python" "${@:2}"
+    ;;
+*)
+    setup_java
+    exec "$venv/bin/streamjoin" "$@"
+    ;;
+esac

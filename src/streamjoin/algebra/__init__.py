@@ -1,0 +1,54 @@
+"""What things mean: time, validity, windows, predicates, progress and policies. Plain values, no Arrow, no Spark."""
+
+from streamjoin.algebra.interval import FOREVER, NEVER
+from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Outer, join_type
+from streamjoin.algebra.predicate import (
+    Band,
+    Conjunction,
+    Equals,
+    Overlaps,
+    Predicate,
+    Theta,
+    Within,
+    band,
+    equals,
+    overlaps,
+    theta,
+    within,
+)
+from streamjoin.algebra.progress import Progress
+from streamjoin.algebra.time import Duration, TimeAxis
+from streamjoin.algebra.window import Fixed, Now, Range, Unbounded, Validity, Window
+
+__all__ = [
+    "FOREVER",
+    "NEVER",
+    "Band",
+    "Conjunction",
+    "Duration",
+    "Emit",
+    "Equals",
+    "Fixed",
+    "Grace",
+    "How",
+    "InvalidPolicy",
+    "LatePolicy",
+    "Now",
+    "Outer",
+    "Overlaps",
+    "Predicate",
+    "Progress",
+    "Range",
+    "Theta",
+    "TimeAxis",
+    "Unbounded",
+    "Validity",
+    "Window",
+    "Within",
+    "band",
+    "equals",
+    "join_type",
+    "overlaps",
+    "theta",
+    "within",
+]

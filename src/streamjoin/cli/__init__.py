@@ -1,0 +1,25 @@
+"""The command line: one file per subcommand, registered below."""
+
+import typer
+
+from streamjoin.cli.version import version
+
+app = typer.Typer(
+    name="streamjoin",
+    help="The joins that Spark does not have, over streams and tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+app.command()(version)
+
+
+@app.callback()
+def streamjoin() -> None:
+    # With a callback, typer keeps subcommands even while there is only one. Its help is the app's.
+    pass
+
+
+def main() -> None:
+    """The entry point of the `streamjoin` script."""
+    app()

@@ -1,0 +1,36 @@
+"""How matches are found: compiled loops over arrays. Sorted arrays in, index pairs out. No names, no Arrow, no Spark.
+
+Every pair kernel has the same shape. It takes two sides sorted by (group, ..., value), a position to start from, and
+either nowhere to write (it counts) or two arrays to fill (it fills exactly what it counted). It stops at the first row
+boundary where `limit` pairs have been found and returns where to go on, so that a caller never holds more than a chunk
+of a large result. The validity test is inside the loop: a pair that fails it is never written down.
+"""
+
+from streamjoin.kernels.band import band_pairs
+from streamjoin.kernels.coverage import parts_of_validity
+from streamjoin.kernels.expiry import expired_mask
+from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, spread_over_buckets
+from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.overlap import overlap_pairs
+from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
+from streamjoin.kernels.sorting import merge_order, sort_order
+from streamjoin.kernels.within import METRICS, within_pairs
+
+__all__ = [
+    "METRICS",
+    "NO_CELL_LIMIT",
+    "PAIRS_PER_CHUNK",
+    "band_pairs",
+    "bucket_of_cells",
+    "cells_of",
+    "combine_hashes",
+    "expired_mask",
+    "hash_bytes",
+    "hash_integers",
+    "merge_order",
+    "parts_of_validity",
+    "overlap_pairs",
+    "sort_order",
+    "spread_over_buckets",
+    "within_pairs",
+]

@@ -1,0 +1,136 @@
+"""The one contract of all operators. An input has a number; there are no left and right twins.
+
+    on_batch(input, batch)    rows arrive; results that can leave at once come back
+    on_progress(input, t)     no on-time row with `ts < t` comes on this input any more
+    on_end()                  nothing comes any more on any input; everything held leaves
+    progress                  no result with a smaller `ts` leaves any more
+    snapshot() / restore(s)   go on elsewhere, as if nothing had happened
+
+The caller hands over all batches of a micro-batch, then moves progress: a row is late only against progress that earlier
+micro-batches made. What comes back is an iterator, so that a large result never lies in memory as a whole; the caller
+exhausts it before the next call. What leaves has a name: results, and rows that are late, undecided or witnesses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra.interval import Mask, Times
+from streamjoin.state import Batch, Snapshot
+from streamjoin.state.batch import Indices
+
+RowsName = Literal["late", "candidate", "witness"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity."""
+
+    payload: pa.Table
+    ts: Times
+    te: Times
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def take(self, rows: Indices | Mask) -> Results:
+        """The results at these positions, or where this mask is true."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        return Results(self.payload.take(pa.array(rows)), self.ts[rows], self.te[rows])
+
+    def sorted(self) -> Results:
+        """The same results ordered by (ts, te)."""
+        return self.take(np.lexsort((self.te, self.ts)))
+
+    def to_table(self) -> pa.Table:
+        """The results as one Arrow table, to be stored or sent."""
+        return self.payload.append_column("ts", pa.array(self.ts)).append_column("te", pa.array(self.te))
+
+    @staticmethod
+    def from_table(table: pa.Table) -> Results:
+        """The inverse of `to_table`."""
+        payload = table.drop_columns(["ts", "te"])
+        return Results(payload.combine_chunks(), table["ts"].to_numpy(), table["te"].to_numpy())
+
+    @staticmethod
+    def concat(parts: Sequence[Results]) -> Results:
+        """All results of several, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return Results(
+            pa.concat_tables([part.payload for part in parts]).combine_chunks(),
+            np.concatenate([part.ts for part in parts]),
+            np.concatenate([part.te for part in parts]),
+        )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one input that leave under a name, unjoined."""
+
+    name: RowsName
+    input: int
+    batch: Batch
+
+
+Output = Results | Rows
+
+
+class Operator(ABC):
+    """A running operator."""
+
+    inputs: int
+    figures: dict[str, int]
+
+    @abstractmethod
+    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
+        """Rows arrive on an input."""
+
+    @abstractmethod
+    def on_progress(self, number: int, time: int) -> Iterator[Output]:
+        """An input's progress has reached `time`."""
+
+    @abstractmethod
+    def on_end(self) -> Iterator[Output]:
+        """All inputs have ended."""
+
+    @property
+    @abstractmethod
+    def progress(self) -> int:
+        """No result with a smaller `ts` leaves any more."""
+
+    @property
+    @abstractmethod
+    def state_rows(self) -> int:
+        """Rows kept, of inputs and of results."""
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """All that is needed to go on."""
+
+    @abstractmethod
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot of an operator with the same configuration."""
+
+
+def side_by_side(members: Sequence[pa.Table]) -> pa.Table:
+    """One table of the members' columns, each named `<input>.<column>`."""
+    columns, names = [], []
+    for number, member in enumerate(members):
+        columns += member.columns
+        names += [f"{number}.{name}" for name in member.column_names]
+    return pa.table(columns, names=names)
+
+
+def null_rows(schema: pa.Schema, rows: int) -> pa.Table:
+    """As many rows of NULLs."""
+    return pa.table([pa.nulls(rows, column.type) for column in schema], schema=pa.schema(
+        [column.with_nullable(True) for column in schema]
+    ))

@@ -1,0 +1,356 @@
+"""The temporal join: pairs of rows that match by value while both are valid.
+
+After the temporal join of the PIPES library (Cammert, Heinz, Kraemer, Seeger: Sortierbasierte Joins ueber Datenstroemen),
+over batches and value-sorted runs instead of single elements and hash tables.
+
+Law: *probe, then insert*. Whoever arrives later finds whoever is there, so each pair is produced exactly once.
+
+    input 0 --> [area 0]      a batch of input 0 probes area 1, then goes into area 0
+                    x
+    input 1 --> [area 1]      a batch of input 1 probes area 0, then goes into area 1
+
+Progress of an input purges the areas of the *other* inputs: a row with end `e` goes when no on-time row that starts before
+`e` can come on any other input. The result's validity is the intersection. Needs nothing of the order of its inputs
+beyond progress. Cost: sorting of each batch, one kernel call per run of the other side, results; O(log n) copies per row.
+
+Outer, semi and anti joins
+  by row        a row that met nobody in its whole life leaves once, padded (outer) or bare (anti), with its own validity,
+                when it is purged; a row leaves once at its first partner (semi)
+  by snapshot   when a row is purged: the maximal parts of its validity with a partner (semi), with none (anti, padding)
+
+Ordered emission holds back results, or inputs (see `ordering`), and in both cases what a still undecided row could precede.
+
+Event joins (`validity=False`) have no validity: `ts` is the row's time, `te` the instant from which it can be forgotten.
+
+Where rows are replicated over buckets no bucket alone knows that a row met nobody: it says what it knows (candidates and
+witnesses), and `verdict` decides.
+
+Not here: more than two inputs, state larger than memory, priorities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import Emit, How, LatePolicy, Outer, Progress
+from streamjoin.algebra.interval import Mask, Times
+from streamjoin.algebra.policy import Hold
+from streamjoin.errors import CallError, LateRowError, SnapshotError
+from streamjoin.kernels import parts_of_validity
+from streamjoin.operators.contract import Operator, Output, Results, Rows, null_rows, side_by_side
+from streamjoin.operators.ordering import HeldInput, HeldResults
+from streamjoin.state import Batch, Decided, Matching, Snapshot, SweepArea
+from streamjoin.state.batch import Indices
+from streamjoin.state.snapshot import FORMAT
+from streamjoin.state.sweep_area import Kept
+
+# Which inputs' rows must know whether they had a partner.
+TRACKED: Final[dict[How, tuple[bool, bool]]] = {
+    "inner": (False, False),
+    "left": (True, False),
+    "right": (False, True),
+    "full": (True, True),
+    "semi": (True, False),
+    "anti": (True, False),
+}
+
+
+@dataclass(frozen=True)
+class TemporalJoin:
+    """What to join and how. `build()` makes the running operator.
+
+    `replicated` says of each input whether its rows also go to other buckets, so that its fate is decided elsewhere.
+    """
+
+    matching: Matching
+    schemas: tuple[pa.Schema, pa.Schema]
+    how: How = "inner"
+    outer: Outer = "row"
+    emit: Emit = "eager"
+    hold: Hold = "outputs"
+    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    validity: bool = True
+    replicated: tuple[bool, bool] = (False, False)
+
+    def __post_init__(self) -> None:
+        if self.emit == "ordered" and "join" in self.late:
+            raise CallError(
+                'late="join" cannot be combined with emit="ordered"',
+                hint='a late row\'s results would leave out of order: use emit="eager", or late="output"',
+            )
+        if self.outer == "snapshot" and not self.validity:
+            raise CallError(
+                'outer="snapshot" needs validity, and an event join has none',
+                hint='use outer="row", or a window',
+            )
+
+    @property
+    def tracked(self) -> tuple[bool, bool]:
+        """Which inputs' rows must know whether they had a partner."""
+        return TRACKED[self.how]
+
+    @property
+    def fingerprint(self) -> str:
+        """Two operators may share a snapshot iff this is equal."""
+        schemas = [[(field.name, str(field.type)) for field in schema] for schema in self.schemas]
+        return repr((
+            self.matching.first, self.matching.timed, self.how, self.outer, self.emit, self.hold, self.late,
+            self.validity, self.replicated, schemas,
+        ))  # fmt: skip
+
+    def build(self) -> RunningTemporalJoin:
+        """The running operator, empty."""
+        return RunningTemporalJoin(self)
+
+
+@dataclass
+class RunningTemporalJoin(Operator):
+    """One temporal join at work."""
+
+    config: TemporalJoin
+    inputs: int = 2
+    figures: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        config = self.config
+        by_parts = config.outer == "snapshot"
+        self.areas = [SweepArea(config.matching, tracked, tracked and by_parts) for tracked in config.tracked]
+        self.times = Progress(2)
+        self.held = HeldResults()
+        self.waiting = [HeldInput(), HeldInput()]
+        self.figures = dict.fromkeys(("rows_in", "results", "late", "ghosts", "unmatchable"), 0)
+
+    # -- rows arrive ---------------------------------------------------------------------------------------------------
+
+    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
+        self.figures["rows_in"] += len(batch)
+        late = batch.ts < self.times.of(number)
+        if late.any():
+            policy = self.config.late[number]
+            at_home = late if batch.home is None else late & batch.home
+            self.figures["late"] += int(at_home.sum())
+            if policy == "fail":
+                raise _late_row(number, batch.take(late), self.times.of(number))
+            if policy == "output":
+                yield Rows("late", number, batch.take(at_home))
+            if policy != "join":
+                batch = batch.take(~late)
+        if self.config.emit == "ordered" and self.config.hold == "inputs":
+            self.waiting[number].add(batch)
+        else:
+            yield from self._leave(self._join(number, batch))
+
+    def _join(self, number: int, batch: Batch) -> Iterator[Output]:
+        if self.config.validity:
+            ghosts = batch.ts >= batch.te
+            self.figures["ghosts"] += int(ghosts.sum())
+            _, batch = batch.split(ghosts)
+        if batch.matchable is not None:
+            batch, hopeless = batch.split(batch.matchable)
+            self.figures["unmatchable"] += len(hopeless)
+            if len(hopeless) and self.config.tracked[number]:
+                # They can meet nobody, anywhere: no need to wait, nor to ask other buckets.
+                at_home = hopeless if hopeless.home is None else hopeless.take(hopeless.home)
+                yield from self._fate(number, Decided(at_home, np.zeros(len(at_home), np.bool_)), final=True)
+            batch = batch.without_matchable()
+        if not len(batch):
+            return
+        mine = Kept(self.config.matching.sorted_run(batch))
+        if self.config.tracked[number]:
+            mine.matched = np.zeros(len(batch), np.bool_)
+        other = self.areas[1 - number]
+        for kept in other.kept:
+            alive = other.alive(kept) if "join" in self.config.late else None
+            pair = (mine, kept) if number == 0 else (kept, mine)
+            for i, j in self.config.matching.pairs(pair[0].run, pair[1].run):
+                if alive is not None:
+                    keep = alive[j if number == 0 else i]
+                    i, j = i[keep], j[keep]
+                yield from self._met(pair, (i, j))
+        self.areas[number].kept.append(mine)
+
+    def _met(self, pair: tuple[Kept, Kept], indices: tuple[Indices, Indices]) -> Iterator[Output]:
+        """Matching pairs: note who has met someone, and make results."""
+        one, two = (kept.run.rows for kept in pair)
+        i, j = indices
+        ts, te = np.maximum(one.ts[i], two.ts[j]), np.minimum(one.te[i], two.te[j])
+        for number, (kept, rows) in enumerate(zip(pair, indices, strict=True)):
+            if kept.matched is not None:
+                yield from self._mark(number, kept, rows, ts, te)
+        if self.config.how not in ("semi", "anti"):
+            if not self.config.validity:
+                te = ts
+            payload = side_by_side([one.payload.take(pa.array(i)), two.payload.take(pa.array(j))])
+            yield Results(payload, ts, te)
+
+    def _mark(self, number: int, kept: Kept, rows: Indices, ts: Times, te: Times) -> Iterator[Output]:
+        assert kept.matched is not None
+        if self.config.outer == "snapshot":
+            kept.pieces.append((rows, ts, te))
+        newly = np.unique(rows)
+        newly = newly[~kept.matched[newly]]
+        kept.matched[newly] = True
+        if not len(newly) or self.config.outer == "snapshot":
+            return
+        met = kept.run.rows.take(newly)
+        if self.config.replicated[number]:
+            assert met.home is not None
+            met, abroad = met.split(met.home)
+            if len(abroad):
+                yield Rows("witness", number, witness(abroad))
+        if self.config.how == "semi" and len(met):
+            yield Results(side_by_side([met.payload]), met.ts, met.te)
+
+    # -- progress moves ------------------------------------------------------------------------------------------------
+
+    def on_progress(self, number: int, time: int) -> Iterator[Output]:
+        self.times.advance(number, time)
+        yield from self._settle()
+
+    def on_end(self) -> Iterator[Output]:
+        self.times.finish()
+        yield from self._settle()
+
+    def _settle(self) -> Iterator[Output]:
+        if self.config.emit == "ordered" and self.config.hold == "inputs":
+            for number, waiting in enumerate(self.waiting):
+                released = waiting.release(self.times.least())
+                if released is not None:
+                    yield from self._leave(self._join(number, released))
+        for number, area in enumerate(self.areas):
+            for decided in area.purge(self._passed(number)):
+                yield from self._leave(self._fate(number, decided))
+        for results in self.held.release(self.progress):
+            self.figures["results"] += len(results)
+            yield results
+
+    def _passed(self, number: int) -> int:
+        """Rows of this input that end here or earlier can meet nobody any more."""
+        if self.config.emit == "ordered" and self.config.hold == "inputs":
+            return self.times.least()  # rows of the others that wait here have not been met yet
+        return self.times.of_others(number)
+
+    def _fate(self, number: int, decided: Decided, *, final: bool = False) -> Iterator[Output]:
+        """Rows of a tracked input leave: what becomes of them."""
+        rows, matched = decided.rows, decided.matched
+        if self.config.replicated[number] and not final:
+            yield from self._testify(number, decided)
+        elif self.config.outer == "snapshot":
+            covered = self.config.how == "semi"
+            row, ts, te = parts_of_validity(rows.ts, rows.te, decided.pieces, covered=covered)
+            yield from self._alone(number, rows.payload.take(pa.array(row)), ts, te)
+        elif self.config.how != "semi":
+            lonely = rows.take(~matched)
+            yield from self._alone(number, lonely.payload, lonely.ts, lonely.te)
+
+    def _testify(self, number: int, decided: Decided) -> Iterator[Output]:
+        """Rows that also live in other buckets: say what this bucket knows."""
+        rows = decided.rows
+        assert rows.home is not None
+        if self.config.outer == "snapshot":
+            # Every replica reports the parts it saw; the one at home also brings the row.
+            row, start, end = decided.pieces
+            seen = rows.take(row)
+            if len(seen):
+                yield Rows("witness", number, witness(seen, start, end))
+            candidates: Mask = rows.home
+        else:
+            candidates = rows.home & ~decided.matched
+        if candidates.any():
+            yield Rows("candidate", number, rows.take(candidates))
+
+    def _alone(self, number: int, payload: pa.Table, ts: Times, te: Times) -> Iterator[Results]:
+        """Rows without a partner (or, by snapshot, parts of rows): padded in outer joins, bare in semi and anti joins."""
+        if not len(ts):
+            return
+        if self.config.how in ("semi", "anti"):
+            yield Results(side_by_side([payload]), ts, te)
+            return
+        yield padded(self.config.schemas, number, payload, ts, te)
+
+    def _leave(self, outputs: Iterator[Output]) -> Iterator[Output]:
+        """Results leave at once, or wait for their turn."""
+        for output in outputs:
+            if isinstance(output, Results) and self.config.emit == "ordered":
+                self.held.add(output)
+            else:
+                self.figures["results"] += len(output) if isinstance(output, Results) else 0
+                yield output
+
+    # -- what is known and kept ----------------------------------------------------------------------------------------
+
+    @property
+    def progress(self) -> int:
+        bound = self.times.least()
+        unmatched_only = self.config.outer == "row"
+        for area in self.areas:
+            undecided = area.first_undecided(unmatched_only=unmatched_only) if area.tracked else None
+            bound = bound if undecided is None else min(bound, undecided)
+        return bound
+
+    @property
+    def state_rows(self) -> int:
+        kept = sum(area.rows for area in self.areas)
+        return kept + self.held.rows + sum(waiting.rows for waiting in self.waiting)
+
+    def snapshot(self) -> Snapshot:
+        manifest = {
+            "format": FORMAT,
+            "fingerprint": self.config.fingerprint,
+            "progress": self.times.times,
+            "figures": dict(self.figures),
+        }
+        whole = Snapshot(manifest)
+        parts = [area.snapshot(f"area{number}") for number, area in enumerate(self.areas)]
+        manifest["areas"] = [part.manifest for part in parts]
+        for part in parts:
+            whole.blobs |= part.blobs
+        held = {"held": self.held.to_bytes()}
+        held |= {f"waiting{number}": waiting.to_bytes() for number, waiting in enumerate(self.waiting)}
+        whole.blobs |= {name: blob for name, blob in held.items() if blob is not None}
+        return whole
+
+    def restore(self, snapshot: Snapshot) -> None:
+        check_snapshot(snapshot, self.config.fingerprint)
+        self.times = Progress(2, list(snapshot.manifest["progress"]))
+        self.figures = dict(snapshot.manifest["figures"])
+        for number, area in enumerate(self.areas):
+            area.restore(f"area{number}", Snapshot(snapshot.manifest["areas"][number], snapshot.blobs))
+        self.held.from_bytes(snapshot.blobs.get("held"))
+        for number, waiting in enumerate(self.waiting):
+            waiting.from_bytes(snapshot.blobs.get(f"waiting{number}"))
+
+
+def witness(rows: Batch, *parts: Times) -> Batch:
+    """Word that these rows met someone (in these parts of their validity): everything but their payload."""
+    return Batch(pa.table({}), rows.ts, rows.te, rows.group, parts, origin=rows.origin)
+
+
+def padded(schemas: Sequence[pa.Schema], number: int, payload: pa.Table, ts: Times, te: Times) -> Results:
+    """Rows of input `number` as results, with NULLs for the other inputs."""
+    members = [payload if i == number else null_rows(schema, len(ts)) for i, schema in enumerate(schemas)]
+    return Results(side_by_side(members), ts, te)
+
+
+def check_snapshot(snapshot: Snapshot, fingerprint: str) -> None:
+    """Refuse a snapshot of another format or another configuration."""
+    if snapshot.manifest.get("format") != FORMAT:
+        raise SnapshotError(f"this snapshot has format {snapshot.manifest.get('format')}, this version reads {FORMAT}")
+    if snapshot.manifest["fingerprint"] != fingerprint:
+        raise SnapshotError(
+            f"this snapshot was made by another join: {snapshot.manifest['fingerprint']}, not {fingerprint}",
+            hint="start with an empty state, or restore the old configuration",
+        )
+
+
+def _late_row(number: int, late: Batch, progress: int) -> LateRowError:
+    row = late.payload.slice(0, 1).to_pylist()[0]
+    return LateRowError(
+        f"input {number} brought {len(late)} row(s) behind its progress {progress}, the first is {row}",
+        hint='allow more lateness, or choose late="drop", "output" or "join"',
+    )

@@ -1,0 +1,141 @@
+"""The verdict: what becomes of rows that several buckets have seen.
+
+Without equality keys a row may be replicated over buckets, and none of them alone knows that it met nobody. Each bucket
+testifies, and the verdict of a row is given in one place:
+
+    input 0, candidates   the replica at home found no partner there (by snapshot: the row itself, whatever it found)
+    input 1, witnesses    another replica found a partner (by snapshot: the parts of the validity it saw covered)
+
+A candidate without a witness met nobody: it is padded (outer) or leaves bare (anti). A candidate with a witness leaves
+bare (semi). Both are told apart by `origin`, a number that all replicas of a row share. A row is decided when progress has
+passed its end on both inputs: then every bucket has said what it knows. Its witnesses are forgotten with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import How, Outer, Progress
+from streamjoin.kernels import parts_of_validity
+from streamjoin.operators.contract import Operator, Output, Results, side_by_side
+from streamjoin.operators.temporal_join import check_snapshot, padded
+from streamjoin.state import Batch, Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state.snapshot import FORMAT
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Decides about the rows of input `number` of a join of two; `build()` makes the running operator."""
+
+    number: int
+    schemas: tuple[pa.Schema, pa.Schema]
+    how: How
+    outer: Outer = "row"
+
+    @property
+    def fingerprint(self) -> str:
+        """Two operators may share a snapshot iff this is equal."""
+        return repr((self.number, self.how, self.outer, [str(schema) for schema in self.schemas]))
+
+    def build(self) -> RunningVerdict:
+        """The running operator, empty."""
+        return RunningVerdict(self)
+
+
+@dataclass
+class RunningVerdict(Operator):
+    """One verdict stage at work."""
+
+    config: Verdict
+    inputs: int = 2
+    figures: dict[str, int] = field(default_factory=lambda: {"rows_in": 0, "results": 0})
+    waiting: list[list[Batch]] = field(default_factory=lambda: [[], []])
+    times: Progress = field(default_factory=lambda: Progress(2))
+
+    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
+        self.figures["rows_in"] += len(batch)
+        if len(batch):
+            self.waiting[number].append(batch)
+        return iter(())
+
+    def on_progress(self, number: int, time: int) -> Iterator[Output]:
+        self.times.advance(number, time)
+        yield from self._decide()
+
+    def on_end(self) -> Iterator[Output]:
+        self.times.finish()
+        yield from self._decide()
+
+    def _decide(self) -> Iterator[Output]:
+        ready = [self._take_ready(number) for number in (0, 1)]
+        candidates, witnesses = ready
+        if candidates is None:
+            return
+        results = self._judge(candidates, witnesses)
+        if len(results):
+            self.figures["results"] += len(results)
+            yield results
+
+    def _take_ready(self, number: int) -> Batch | None:
+        """Remove and return what ends at or before progress."""
+        if not self.waiting[number]:
+            return None
+        everything = Batch.concat(self.waiting[number])
+        ready, rest = everything.split(everything.te <= self.times.least())
+        self.waiting[number] = [rest] if len(rest) else []
+        return ready if len(ready) else None
+
+    def _judge(self, candidates: Batch, witnesses: Batch | None) -> Results:
+        assert candidates.origin is not None
+        semi = self.config.how == "semi"
+        seen = np.empty(0, np.int64) if witnesses is None or witnesses.origin is None else witnesses.origin
+        if self.config.outer == "row":
+            chosen = candidates.take(np.isin(candidates.origin, seen) == semi)
+            return self._results(chosen.payload, chosen.ts, chosen.te)
+        order = np.argsort(candidates.origin, kind="stable")
+        candidates = candidates.take(order)
+        assert candidates.origin is not None
+        row = np.searchsorted(candidates.origin, seen)
+        start, end = (np.empty(0, np.int64),) * 2 if witnesses is None else witnesses.values
+        row, ts, te = parts_of_validity(candidates.ts, candidates.te, (row, start, end), covered=semi)
+        return self._results(candidates.payload.take(pa.array(row)), ts, te)
+
+    def _results(self, payload: pa.Table, ts: np.ndarray, te: np.ndarray) -> Results:  # type: ignore[type-arg]
+        if self.config.how in ("semi", "anti"):
+            return Results(side_by_side([payload]), ts, te)
+        return padded(self.config.schemas, self.config.number, payload, ts, te)
+
+    @property
+    def progress(self) -> int:
+        starts = [int(batch.ts.min()) for batch in self.waiting[0]]
+        return min([self.times.least(), *starts])
+
+    @property
+    def state_rows(self) -> int:
+        return sum(len(batch) for batches in self.waiting for batch in batches)
+
+    def snapshot(self) -> Snapshot:
+        blobs = {
+            f"waiting{number}": table_to_bytes(Batch.concat(batches).to_table())
+            for number, batches in enumerate(self.waiting)
+            if batches
+        }
+        manifest = {
+            "format": FORMAT,
+            "fingerprint": self.config.fingerprint,
+            "progress": self.times.times,
+            "figures": dict(self.figures),
+        }
+        return Snapshot(manifest, blobs)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        check_snapshot(snapshot, self.config.fingerprint)
+        self.times = Progress(2, list(snapshot.manifest["progress"]))
+        self.figures = dict(snapshot.manifest["figures"])
+        for number in (0, 1):
+            blob = snapshot.blobs.get(f"waiting{number}")
+            self.waiting[number] = [] if blob is None else [Batch.from_table(table_from_bytes(blob))]

@@ -1,0 +1,61 @@
+"""The logical join: what a call means, checked, with columns by name and sizes in ticks. The planner takes it from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from streamjoin.algebra import Emit, How, InvalidPolicy, LatePolicy, Outer, Predicate, TimeAxis, Window
+from streamjoin.algebra.policy import Hold
+from streamjoin.algebra.predicate import Closed
+from streamjoin.plan.expression import Expression
+
+
+@dataclass(frozen=True)
+class InputNode:
+    """One input of a join. `schema` also has the hidden columns that were derived for keys, values and times."""
+
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    time: str | None = None
+    window: Window | None = None
+
+
+@dataclass(frozen=True)
+class IntervalBounds:
+    """`lower <= right - left <= upper` in ticks: the condition of an event join."""
+
+    lower: int
+    upper: int
+    closed: Closed = "both"
+
+
+@dataclass(frozen=True)
+class JoinNode:
+    """A join of two inputs, as the user meant it."""
+
+    inputs: tuple[InputNode, InputNode]
+    by: tuple[str, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+    theta: Expression | None = None
+    interval: IntervalBounds | None = None
+    axis: TimeAxis | None = None
+    time_type: pa.DataType | None = None
+    how: How = "inner"
+    outer: Outer = "row"
+    emit: Emit = "eager"
+    hold: Hold | Literal["auto"] = "auto"
+    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    invalid: InvalidPolicy = "fail"
+    suffix: str = "_right"
+    validity: tuple[str, str] = ("valid_from", "valid_to")
+    buckets: int = 1
+    cell: float | None = None
+
+    @property
+    def windowed(self) -> bool:
+        """Whether rows have a validity."""
+        return self.inputs[0].window is not None

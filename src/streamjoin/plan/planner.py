@@ -1,0 +1,216 @@
+"""The planner: from what a join means to how it runs. One decision per function, each with its reason.
+
+    order          which predicate sorts the runs, what is tested afterwards
+    partitioning   which rows meet where, and whether a second stage must give verdicts
+    hold           whether ordered emission holds inputs or outputs
+    naming         the result's columns
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import Band, Overlaps, Predicate, Within
+from streamjoin.algebra.interval import Mask
+from streamjoin.algebra.policy import Hold
+from streamjoin.errors import UnsupportedError
+from streamjoin.operators import TemporalJoin, Verdict
+from streamjoin.operators.temporal_join import TRACKED
+from streamjoin.plan.binding import InputBinding, codes_are_exact
+from streamjoin.plan.expression import Expression
+from streamjoin.plan.naming import OutputNaming, name_columns
+from streamjoin.plan.nodes import JoinNode
+from streamjoin.plan.partition import (
+    HomePartitioning,
+    MatrixPartitioning,
+    Partitioning,
+    ReferencePartitioning,
+    default_cell,
+)
+from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
+from streamjoin.state.batch import Indices
+
+
+@dataclass(frozen=True)
+class ExpressionTest:
+    """A theta expression on index pairs, evaluated on the columns it reads."""
+
+    expression: Expression
+
+    def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
+        left, right = self.expression.columns()
+        members = [a.payload.select(left).take(pa.array(i)), b.payload.select(right).take(pa.array(j))]
+        return np.asarray(self.expression.evaluate(members), np.bool_)
+
+
+@dataclass(frozen=True)
+class JoinPlan:
+    """How a join runs: what reads the inputs, what joins them in each bucket, what decides afterwards, what comes out."""
+
+    node: JoinNode
+    bindings: tuple[InputBinding, InputBinding]
+    partitioning: Partitioning
+    join: TemporalJoin
+    naming: OutputNaming
+    residual: Expression | None  # left to Spark, on the finished rows
+
+    def join_in(self, bucket: int) -> TemporalJoin:
+        """The join of one bucket: it keeps only the pairs that belong there."""
+        test = self.partitioning.owner_test(bucket)
+        if test is None:
+            return self.join
+        matching = replace(self.join.matching, tests=(*self.join.matching.tests, test))
+        return replace(self.join, matching=matching)
+
+    @property
+    def followed(self) -> tuple[bool, bool]:
+        """Of each input, whether its rows' fate is decided in a second stage."""
+        return self.join.replicated
+
+    @property
+    def homed(self) -> tuple[bool, bool]:
+        """Of each input, whether one of a row's replicas must be told from the others: to decide, or to show it once."""
+        one, two = (
+            replicated and (tracked or late == "output")
+            for replicated, tracked, late in zip(
+                self.partitioning.replicates, self.join.tracked, self.join.late, strict=True
+            )
+        )
+        return one, two
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The second stage: one decision maker for each input that needs it."""
+        return tuple(
+            Verdict(number, self.join.schemas, self.join.how, self.join.outer)
+            for number in (0, 1)
+            if self.followed[number]
+        )
+
+
+def plan_join(node: JoinNode) -> JoinPlan:
+    """Decide how a join runs."""
+    predicates = order_predicates(node)
+    partitioning = choose_partitioning(node, predicates)
+    residual = node.theta if node.how == "inner" else None
+    matching = Matching(
+        first=predicates[0] if predicates else None,  # type: ignore[arg-type]
+        tests=remaining_tests(node, predicates),
+        timed=node.windowed,
+    )
+    tracked, replicated = TRACKED[node.how], partitioning.replicates
+    join = TemporalJoin(
+        matching=matching,
+        schemas=tuple(pa.schema([part.schema.field(name) for name in part.columns]) for part in node.inputs),  # type: ignore[arg-type]
+        how=node.how,
+        outer=node.outer,
+        emit=node.emit,
+        hold=choose_hold(node, predicates),
+        late=node.late,
+        validity=node.windowed,
+        replicated=(tracked[0] and replicated[0], tracked[1] and replicated[1]),
+    )
+    return JoinPlan(node, bind_inputs(node, predicates), partitioning, join, name_result(node), residual)
+
+
+def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
+    """All predicates over values, the one that sorts the runs first.
+
+    An event join is a band over the two times. Otherwise the order is by how few candidates a predicate leaves: a
+    distance bounds several axes, a band one from both sides, an overlap one only as far as intervals are short.
+    """
+    predicates = list(node.predicates)
+    rank = {Within: 0, Band: 1, Overlaps: 2}
+    predicates.sort(key=lambda predicate: rank[type(predicate)])  # type: ignore[index]
+    if node.interval is not None:
+        times = [part.time for part in node.inputs]
+        bounds = node.interval
+        predicates.insert(0, Band(times[0], times[1], -bounds.lower, bounds.upper, bounds.closed))
+    return tuple(predicates)
+
+
+def remaining_tests(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[PairTest, ...]:
+    """What a pair must still pass after the kernel: cheap tests first."""
+    tests: list[PairTest] = []
+    offset = len(predicates[0].columns(0)) if predicates else 0
+    for predicate in predicates[1:]:
+        tests.append(ValueTest(predicate, offset))
+        offset += len(predicate.columns(0))
+    key_types = [node.inputs[0].schema.field(key).type for key in node.inputs[0].keys]
+    if key_types and not codes_are_exact(key_types):
+        tests.append(KeyTest())
+    if node.theta is not None and node.how != "inner":
+        outside = node.theta.unsupported()
+        if outside is not None:
+            raise UnsupportedError(
+                f"theta inside a {node.how} join must be evaluated while joining, and {outside}",
+                hint='use how="inner", where Spark evaluates any expression, or write the condition with comparisons, '
+                "arithmetic, AND/OR/NOT, NULL tests, IN, BETWEEN and LIKE",
+            )
+        tests.append(ExpressionTest(node.theta))
+    return tuple(tests)
+
+
+def choose_partitioning(node: JoinNode, predicates: tuple[Predicate, ...]) -> Partitioning:
+    """Which rows meet where.
+
+    Keys need no copies. A bound on the values keeps one side at home: the one that must know its partners. Intervals have
+    no bound that the call knows, so without a cell size (`cell=`) they go by matrix, which needs to know nothing.
+    """
+    if node.buckets == 1 or node.inputs[0].keys:
+        return Partitioning(node.buckets)
+    first = predicates[0] if predicates else None
+    if isinstance(first, Band | Within):
+        home = 1 if node.how == "right" else 0
+        return HomePartitioning(node.buckets, first, node.cell or default_cell(first), home)
+    if node.cell is not None and (isinstance(first, Overlaps) or node.windowed):
+        return ReferencePartitioning(node.buckets, node.cell, on_time=first is None)
+    return MatrixPartitioning(node.buckets)
+
+
+def choose_hold(node: JoinNode, predicates: tuple[Predicate, ...]) -> Hold:
+    """Hold inputs when a row is expected to have many partners (nothing but time restricts them), else outputs."""
+    if node.hold != "auto":
+        return node.hold
+    expansive = not predicates and not node.inputs[0].keys
+    return "inputs" if expansive else "outputs"
+
+
+def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[InputBinding, InputBinding]:
+    """What reads each input's columns."""
+    forget: tuple[int | None, int | None] = (None, None)
+    if node.interval is not None:
+        low_closed, high_closed = node.interval.closed in ("both", "left"), node.interval.closed in ("both", "right")
+        # A left row is kept until the right progress is above left + upper, a right row until above right - lower.
+        forget = (node.interval.upper + high_closed, -node.interval.lower + low_closed)
+    one, two = (
+        InputBinding(
+            number,
+            part.columns,
+            part.keys,
+            predicates,
+            part.time,
+            part.window,
+            forget[number],
+            node.invalid,
+        )
+        for number, part in enumerate(node.inputs)
+    )
+    return one, two
+
+
+def name_result(node: JoinNode) -> OutputNaming:
+    """The result's columns."""
+    types = [{field.name: field.type for field in part.schema} for part in node.inputs]
+    return name_columns(
+        [part.columns for part in node.inputs],
+        types,
+        by=node.by,
+        how=node.how,
+        suffix=node.suffix,
+        validity=node.validity if node.windowed else None,
+        time_type=node.time_type,
+        invalid_flag=node.invalid == "output",
+    )

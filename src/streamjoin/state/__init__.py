@@ -1,0 +1,21 @@
+"""What is remembered: batches, value-sorted runs, and the sweep areas that keep and forget them."""
+
+from streamjoin.state.batch import Batch
+from streamjoin.state.matching import KeyTest, Matching, PairTest, ValueTest
+from streamjoin.state.run import Run
+from streamjoin.state.snapshot import Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state.sweep_area import Decided, SweepArea
+
+__all__ = [
+    "Batch",
+    "Decided",
+    "KeyTest",
+    "Matching",
+    "PairTest",
+    "Run",
+    "Snapshot",
+    "SweepArea",
+    "ValueTest",
+    "table_from_bytes",
+    "table_to_bytes",
+]

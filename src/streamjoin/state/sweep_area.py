@@ -1,0 +1,204 @@
+"""A sweep area: what one input keeps for the others to find (after the PIPES library's sweep areas).
+
+Three operations: `insert` a batch as a run, `probe` with a run of another input, `purge` by progress. And four laws:
+
+1. A row with end `e` is removed when `e <= P`, P the progress of the inputs that could still meet it. Removed rows are
+   never found again, wherever they physically lie until the next merge.
+2. Runs are immutable. What changes lies beside them: which rows have met a partner, how far expiry has come.
+3. Runs merge geometrically: a new run takes along every younger neighbour that is not much larger than what it has
+   collected, so a row is copied O(log n) times in its life. A merge leaves the expired behind.
+4. A run whose last end is behind progress is dropped whole. After progress has passed everything, nothing is kept.
+
+Rows that must know their fate (outer, semi, anti joins) are *tracked*: `purge` hands out the removed ones together with
+whether they had a partner. Cost of a purge: O(log n) per run when nothing expires, O(expired) when rows are tracked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra.interval import NEVER, Mask, Times
+from streamjoin.kernels import expired_mask
+from streamjoin.state.batch import Batch, Indices
+from streamjoin.state.matching import Matching
+from streamjoin.state.run import Run, merged_order
+from streamjoin.state.snapshot import Snapshot, table_from_bytes, table_to_bytes
+
+Pieces = tuple[Indices, Times, Times]
+NO_PIECES: Pieces = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Rows that have left a tracked area, whether each had a partner, and the pieces `(row, from, to)` that were met."""
+
+    rows: Batch
+    matched: Mask
+    pieces: Pieces = NO_PIECES
+
+
+@dataclass
+class Kept:
+    """A run and what has happened to its rows since."""
+
+    run: Run
+    matched: Mask | None = None
+    expired: int = 0  # how many rows, in order of their ends, have been handed out
+    fresh: bool = True  # came after the last purge: nothing of it has been removed, not even what is behind progress
+    pieces: list[Pieces] = field(default_factory=list)
+
+    def all_pieces(self) -> Pieces:
+        """The pieces of all rows, in one."""
+        if len(self.pieces) > 1:
+            row, start, end = (np.concatenate(columns) for columns in zip(*self.pieces, strict=True))
+            self.pieces = [(row, start, end)]
+        return self.pieces[0] if self.pieces else NO_PIECES
+
+
+@dataclass
+class SweepArea:
+    """The rows of one input that can still find a partner.
+
+    `tracked`: rows are told apart by whether they met a partner. `covered`: also which parts of their validity did.
+    """
+
+    matching: Matching
+    tracked: bool = False
+    covered: bool = False
+    progress: int = NEVER
+    removed: int = 0  # rows that have physically gone
+    kept: list[Kept] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Rows kept, the expired ones that still lie in runs included."""
+        return sum(len(kept.run) for kept in self.kept)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept."""
+        return sum(kept.run.rows.nbytes for kept in self.kept)
+
+    def insert(self, run: Run) -> Kept:
+        """Keep a run. Runs are merged when the area is purged, not here, so that marks can be made beside this one."""
+        kept = Kept(run, np.zeros(len(run), np.bool_) if self.tracked else None)
+        self.kept.append(kept)
+        return kept
+
+    def alive(self, kept: Kept) -> Mask | None:
+        """Which rows of a run are still there; None when all are."""
+        if kept.fresh or kept.run.first_end > self.progress:
+            return None
+        return expired_mask(kept.run.rows.te, self.progress)[0]
+
+    def first_undecided(self, *, unmatched_only: bool) -> int | None:
+        """The smallest `ts` among rows whose fate is open; None when there is none."""
+        smallest: int | None = None
+        for kept in self.kept:
+            assert kept.matched is not None
+            open_rows = kept.run.rows.te > self.progress
+            if unmatched_only:
+                open_rows &= ~kept.matched
+            if open_rows.any():
+                least = int(kept.run.rows.ts[open_rows].min())
+                smallest = least if smallest is None else min(smallest, least)
+        return smallest
+
+    def purge(self, progress: int) -> Iterator[Decided]:
+        """Remove every row whose end is not after `progress`; a tracked area hands them out. Then merge what is left."""
+        self.progress = max(self.progress, progress)
+        for kept in self.kept:
+            kept.fresh = False
+            if self.tracked and kept.run.first_end <= self.progress:
+                decided = self._hand_out(kept)
+                if decided is not None:
+                    yield decided
+        before = self.rows
+        self.kept = [kept for kept in self.kept if kept.run.last_end > self.progress]
+        self._merge_geometrically()
+        self.removed += before - self.rows
+
+    def _hand_out(self, kept: Kept) -> Decided | None:
+        run = kept.run
+        ends = run.by_end
+        reached = int(np.searchsorted(run.rows.te[ends], self.progress, side="right"))
+        if reached == kept.expired:
+            return None
+        positions = np.sort(ends[kept.expired : reached])
+        kept.expired = reached
+        assert kept.matched is not None
+        pieces = NO_PIECES
+        if self.covered:
+            new_row = np.full(len(run), -1, np.int64)
+            new_row[positions] = np.arange(len(positions))
+            row, start, end = kept.all_pieces()
+            mine = new_row[row] >= 0
+            pieces = (new_row[row[mine]], start[mine], end[mine])
+            kept.pieces = [(row[~mine], start[~mine], end[~mine])]
+        return Decided(run.rows.take(positions), kept.matched[positions], pieces)
+
+    def _merge_geometrically(self) -> None:
+        if len(self.kept) < 2:
+            return
+        first, collected = len(self.kept) - 1, len(self.kept[-1].run)
+        while first > 0 and len(self.kept[first - 1].run) <= 2 * collected:
+            first -= 1
+            collected += len(self.kept[first].run)
+        if first < len(self.kept) - 1:
+            merged = self._merge(self.kept[first:])
+            self.kept[first:] = [merged] if len(merged.run) else []
+
+    def _merge(self, parts: list[Kept]) -> Kept:
+        order = merged_order([part.run for part in parts])
+        everything = Batch.concat([part.run.rows for part in parts])
+        alive, gone = expired_mask(everything.te[order], self.progress)
+        if gone:
+            order = order[alive]
+        run = self.matching.run_of(everything.take(order))
+        if not self.tracked:
+            return Kept(run, fresh=False)
+        matched = np.concatenate([part.matched for part in parts if part.matched is not None])[order]
+        new_row = np.full(len(everything), -1, np.int64)
+        new_row[order] = np.arange(len(order))
+        pieces, offset = [], 0
+        for part in parts:
+            row, start, end = part.all_pieces()
+            moved = new_row[row + offset]
+            pieces.append((moved[moved >= 0], start[moved >= 0], end[moved >= 0]))
+            offset += len(part.run)
+        return Kept(run, matched, fresh=False, pieces=pieces if self.covered else [])
+
+    def snapshot(self, name: str) -> Snapshot:
+        """What is kept; every run under its own id."""
+        runs, blobs = [], {}
+        for kept in self.kept:
+            entry: dict[str, Any] = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
+            blobs[f"{name}/run/{kept.run.id}"] = table_to_bytes(kept.run.rows.to_table())
+            if kept.matched is not None:
+                blobs[f"{name}/matched/{kept.run.id}"] = np.packbits(kept.matched).tobytes()
+            if self.covered:
+                row, start, end = kept.all_pieces()
+                blobs[f"{name}/pieces/{kept.run.id}"] = table_to_bytes(pa.table({"row": row, "from": start, "to": end}))
+            runs.append(entry)
+        return Snapshot({"progress": self.progress, "runs": runs}, blobs)
+
+    def restore(self, name: str, snapshot: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        self.progress = snapshot.manifest["progress"]
+        self.kept = []
+        for entry in snapshot.manifest["runs"]:
+            rows = Batch.from_table(table_from_bytes(snapshot.blobs[f"{name}/run/{entry['id']}"]))
+            prepared = self.matching.run_of(rows)
+            kept = Kept(Run(rows, prepared.value, prepared.cell, prepared.axes, entry["id"]), None, entry["expired"], entry["fresh"])
+            if self.tracked:
+                bits = np.frombuffer(snapshot.blobs[f"{name}/matched/{entry['id']}"], np.uint8)
+                kept.matched = np.unpackbits(bits, count=entry["rows"]).astype(np.bool_)
+            if self.covered:
+                table = table_from_bytes(snapshot.blobs[f"{name}/pieces/{entry['id']}"])
+                kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to"))]  # type: ignore[list-item]
+            self.kept.append(kept)

@@ -1,0 +1,138 @@
+"""The oracle: what a join means, by brute force. Lists of rows in, list of rows out; nothing of streamjoin is used.
+
+A row is a dict with its columns, `ts` and `te`. A result is `(left id, right id, ts, te)`, None for a padded side. The id
+stands for the payload: rows may share one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+Row = dict
+Result = tuple
+Match = Callable[[Row, Row], bool]
+FOREVER = 2**63 - 1
+
+
+def join(left: list[Row], right: list[Row], match: Match, how: str, outer: str, validity: bool) -> list[Result]:
+    """The join of two finite inputs."""
+    if validity:  # ghosts are in no snapshot
+        left = [row for row in left if row["ts"] < row["te"]]
+        right = [row for row in right if row["ts"] < row["te"]]
+
+    def partners(row: Row, others: Iterable[Row], test: Match) -> list[Row]:
+        return [other for other in others if test(row, other) and (not validity or share_an_instant(row, other))]
+
+    results = []
+    for row in left:
+        found = partners(row, right, match)
+        if how in ("inner", "left", "right", "full"):
+            results += [pair(row, other, validity) for other in found]
+        if how in ("left", "full", "anti"):
+            results += [(row["id"], None, *part) for part in lonely_parts(row, found, outer)]
+        if how == "semi":
+            results += [(row["id"], None, *part) for part in accompanied_parts(row, found, outer)]
+    if how in ("right", "full"):
+        for row in right:
+            found = partners(row, left, lambda r, l: match(l, r))
+            results += [(None, row["id"], *part) for part in lonely_parts(row, found, outer)]
+    return results
+
+
+def share_an_instant(a: Row, b: Row) -> bool:
+    return max(a["ts"], b["ts"]) < min(a["te"], b["te"])
+
+
+def pair(left: Row, right: Row, validity: bool) -> Result:
+    ts = max(left["ts"], right["ts"])
+    return (left["id"], right["id"], ts, min(left["te"], right["te"]) if validity else ts)
+
+
+def lonely_parts(row: Row, found: list[Row], outer: str) -> list[tuple[int, int]]:
+    """The whole validity when nobody was met (by row); its maximal parts without a partner (by snapshot)."""
+    if outer == "row":
+        return [] if found else [(row["ts"], row["te"])]
+    parts, reached = [], row["ts"]
+    for start, end in accompanied_parts(row, found, outer):
+        if reached < start:
+            parts.append((reached, start))
+        reached = end
+    if reached < row["te"]:
+        parts.append((reached, row["te"]))
+    return parts
+
+
+def accompanied_parts(row: Row, found: list[Row], outer: str) -> list[tuple[int, int]]:
+    """The whole validity when anybody was met (by row); its maximal parts with a partner (by snapshot)."""
+    if outer == "row":
+        return [(row["ts"], row["te"])] if found else []
+    pieces = sorted((max(row["ts"], other["ts"]), min(row["te"], other["te"])) for other in found)
+    parts: list[tuple[int, int]] = []
+    for start, end in pieces:
+        if parts and start <= parts[-1][1]:
+            parts[-1] = (parts[-1][0], max(parts[-1][1], end))
+        else:
+            parts.append((start, end))
+    return parts
+
+
+def normal_form(results: Iterable[Result]) -> dict[tuple, list[list[tuple[int, int]]]]:
+    """For every payload and every k >= 1 the maximal intervals on which its multiplicity is at least k."""
+    changes: dict[tuple, Counter] = {}
+    for left, right, ts, te in results:
+        if ts < te:
+            payload = changes.setdefault((left, right), Counter())
+            payload[ts] += 1
+            payload[te] -= 1
+    form = {}
+    for payload, deltas in changes.items():
+        levels: list[list[tuple[int, int]]] = []
+        open_since: list[int] = []  # open_since[k]: since when the multiplicity is above k
+        for time in sorted(deltas):
+            count = len(open_since) + deltas[time]
+            while len(open_since) < count:
+                open_since.append(time)
+            while len(open_since) > count:
+                start = open_since.pop()
+                while len(levels) <= len(open_since):
+                    levels.append([])
+                levels[len(open_since)].append((start, time))
+        form[payload] = levels
+    return form
+
+
+class Arrivals:
+    """The law of lateness, row by row and slowly: what is late, and what late rows still meet.
+
+    Feed it the micro-batches that the operator gets. `late` collects the late rows of each input, `on_time` the others;
+    `joined` collects the pairs that an inner join makes when late rows are joined with whatever is still kept.
+    """
+
+    def __init__(self, match: Match, validity: bool, slack: tuple[int, int]) -> None:
+        self.match, self.validity, self.slack = match, validity, slack
+        self.progress = [-(2**63), -(2**63)]
+        self.largest: list[int | None] = [None, None]
+        self.kept: list[list[Row]] = [[], []]
+        self.late: list[list[Row]] = [[], []]
+        self.on_time: list[list[Row]] = [[], []]
+        self.joined: list[Result] = []
+
+    def micro_batch(self, batches: dict[int, list[Row]]) -> None:
+        for number, rows in batches.items():
+            for row in rows:
+                (self.late if row["ts"] < self.progress[number] else self.on_time)[number].append(row)
+                if self.validity and row["ts"] >= row["te"]:
+                    continue
+                for other in self.kept[1 - number]:
+                    left, right = (row, other) if number == 0 else (other, row)
+                    if self.match(left, right) and (not self.validity or share_an_instant(left, right)):
+                        self.joined.append(pair(left, right, self.validity))
+                self.kept[number].append(row)
+        for number, rows in batches.items():
+            for row in rows:
+                self.largest[number] = max(row["ts"], self.largest[number] if self.largest[number] is not None else row["ts"])
+            if self.largest[number] is not None:
+                self.progress[number] = max(self.progress[number], self.largest[number] - self.slack[number])
+        for number in (0, 1):
+            self.kept[number] = [row for row in self.kept[number] if row["te"] > self.progress[1 - number]]
