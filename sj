@@ -100,6 +100,15 @@ setup_java() {
         die "Java 17 or newer is missing: install it (Debian: apt-get install default-jre-headless), or point JAVA_HOME to it, and run this again."
 }
 
+# --- Kernels ----------------------------------------------------------------------------------------------------------
+
+# numba's cache notices a change of a kernel's own file only, not of the files it calls: after any change compile all anew.
+forget_stale_kernels() {
+    local kernels=$root/src/streamjoin/kernels newest
+    newest=$(find "$kernels" -name '*.py' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
+    find "$kernels/__pycache__" -name '*.nb[ci]' ! -newer "$newest" -delete 2>/dev/null || true
+}
+
 # --- The check --------------------------------------------------------------------------------------------------------
 
 # phase HEADING COMMAND...: run it, say how long it took, stop everything if it fails.
@@ -145,6 +154,7 @@ make_lock() {
 # ----------------------------------------------------------------------------------------------------------------------
 
 setup_python
+forget_stale_kernels
 export PATH=$venv/bin:$PATH PYSPARK_PYTHON=$venv/bin/python
 unset SPARK_HOME # another Spark than the locked one would be started
 

@@ -1,7 +1,60 @@
-"""The joins that Spark does not have: over streams and tables, with exact time semantics."""
+"""streamjoin: the joins that Spark does not have. DataFrame in, DataFrame out.
 
-from importlib.metadata import version
+>>> import streamjoin as sj
+>>> sj.Range("2 seconds")
+Range(size='2 seconds', slide=None)
+"""
 
-__all__ = ["__version__"]
+from streamjoin.algebra import (
+    Fixed,
+    Grace,
+    Now,
+    Range,
+    Unbounded,
+    Validity,
+    band,
+    equals,
+    overlaps,
+    theta,
+    within,
+)
+from streamjoin.api import explain, join, join_band, join_interval, join_overlap, join_within, session
+from streamjoin.errors import (
+    CallError,
+    InvalidRowError,
+    LateRowError,
+    SnapshotError,
+    StreamjoinError,
+    UnknownColumnError,
+    UnsupportedError,
+)
 
-__version__ = version("streamjoin")
+__version__ = "0.1.0"
+
+__all__ = [
+    "CallError",
+    "Fixed",
+    "Grace",
+    "InvalidRowError",
+    "LateRowError",
+    "Now",
+    "Range",
+    "SnapshotError",
+    "StreamjoinError",
+    "Unbounded",
+    "UnknownColumnError",
+    "UnsupportedError",
+    "Validity",
+    "band",
+    "equals",
+    "explain",
+    "join",
+    "join_band",
+    "join_interval",
+    "join_overlap",
+    "join_within",
+    "overlaps",
+    "session",
+    "theta",
+    "within",
+]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from streamjoin.algebra.interval import Times
-from streamjoin.kernels.pairs import Indices, compiled
+from streamjoin.kernels.pairs import Indices, compiled, frozen
 from streamjoin.kernels.sorting import sort_order
 
 
@@ -58,7 +58,8 @@ def parts_of_validity(
     [(0, 2), (6, 9)]
     """
     order = sort_order(pieces[:2]) if len(pieces[0]) else np.empty(0, np.int64)
-    row, start, end = (column[order] for column in pieces)
+    row, start, end = (frozen(column[order]) for column in pieces)
+    ts, te = frozen(ts), frozen(te)
     count = _parts(ts, te, row, start, end, covered, None, None, None)
     parts = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     _parts(ts, te, row, start, end, covered, *parts)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamjoin.algebra.interval import Mask, Times
-from streamjoin.kernels.pairs import compiled
+from streamjoin.kernels.pairs import compiled, frozen
 
 
 @compiled
@@ -27,4 +27,4 @@ def expired_mask(until: Times, progress: int) -> tuple[Mask, int]:
     ([False, False, True], 2)
     """
     alive = np.empty(len(until), np.bool_)
-    return alive, len(until) - int(_alive(until, progress, alive))
+    return alive, len(until) - int(_alive(frozen(until), progress, alive))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamjoin.kernels.hashing import mix
-from streamjoin.kernels.pairs import Indices, compiled
+from streamjoin.kernels.pairs import Indices, compiled, frozen
 
 NO_CELL_LIMIT: Final = 1 << 40
 
@@ -50,7 +50,7 @@ def bucket_of_cells(cells: Indices, buckets: int) -> Indices:
     [0, 0, 0]
     """
     out = np.empty(len(cells), np.int64)
-    _buckets(cells, buckets, out)
+    _buckets(frozen(cells), buckets, out)
     return out
 
 
@@ -98,6 +98,7 @@ def spread_over_buckets(low: Indices, high: Indices, buckets: int) -> tuple[Indi
     >>> rows.tolist()[1:], buckets.tolist()[1:]
     ([1, 1, 1], [0, 1, 2])
     """
+    low, high = frozen(low), frozen(high)
     count = _spread(low, high, buckets, None, None)
     rows, placed = np.empty(count, np.int64), np.empty(count, np.int64)
     _spread(low, high, buckets, rows, placed)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from streamjoin.kernels.pairs import Indices, compiled
+from streamjoin.kernels.pairs import Indices, compiled, frozen
 
 
 @compiled
@@ -35,7 +35,7 @@ def hash_integers(values: npt.NDArray[np.int64]) -> Indices:
     1000
     """
     out = np.empty(len(values), np.uint64)
-    _hash_integers(values.view(np.uint64), out)
+    _hash_integers(frozen(values).view(np.uint64), out)
     return out.view(np.int64)
 
 
@@ -63,7 +63,7 @@ def hash_bytes(offsets: npt.NDArray[Any], data: npt.NDArray[np.uint8]) -> Indice
     (True, False)
     """
     out = np.empty(len(offsets) - 1, np.uint64)
-    _hash_bytes(offsets, data, out)
+    _hash_bytes(frozen(offsets), frozen(data), out)
     return out.view(np.int64)
 
 
@@ -81,5 +81,5 @@ def combine_hashes(first: Indices, second: Indices) -> Indices:
     np.False_
     """
     out = np.empty(len(first), np.uint64)
-    _combine(first.view(np.uint64), second.view(np.uint64), out)
+    _combine(frozen(first).view(np.uint64), frozen(second).view(np.uint64), out)
     return out.view(np.int64)

@@ -19,12 +19,25 @@ PAIRS_PER_CHUNK: Final = 1 << 20
 compiled = numba.njit(cache=True, nogil=True)
 
 
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A contiguous read-only view. Arrow's arrays are read-only, numpy's are not, and numba would compile a kernel for
+    every mixture of the two: with this there is one.
+
+    >>> frozen(np.arange(3)).flags.writeable
+    False
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
 def in_chunks(kernel: Callable[..., Any], sides: tuple[Any, ...], state: tuple[int, ...], limit: int) -> Iterator[Pairs]:
     """Run `kernel` from `state` to its end, yielding index pairs chunk by chunk.
 
     The kernel returns `(found, done, *next_state)`. Counting and filling start from the same state and take the same
     decisions, so what was counted is exactly what is filled.
     """
+    sides = tuple(frozen(part) if isinstance(part, np.ndarray) else part for part in sides)
     done = False
     while not done:
         found, done, *following = kernel(*sides, *state, limit, None, None)
@@ -33,6 +46,10 @@ def in_chunks(kernel: Callable[..., Any], sides: tuple[Any, ...], state: tuple[i
             kernel(*sides, *state, limit, first, second)
             yield first, second
         state = tuple(following)
+
+
+def _plain(a: Any, b: Any) -> Any:
+    return a - b
 
 
 def _saturating(a: Any, b: Any) -> Any:
@@ -51,9 +68,7 @@ def difference(a: Any, b: Any) -> Any:
 
 @overload(difference)
 def _difference_by_type(a: Any, b: Any) -> Any:
-    if isinstance(a, numba.types.Float):
-        return lambda a, b: a - b
-    return _saturating
+    return _plain if isinstance(a, numba.types.Float) else _saturating
 
 
 @compiled

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from streamjoin.kernels.pairs import Indices, compiled
+from streamjoin.kernels.pairs import Indices, compiled, frozen
 
 _DIGIT_BITS: Final = 11
 _SMALL: Final = 2048  # below this many rows a comparison sort is faster than clearing the histograms
@@ -110,5 +110,5 @@ def merge_order(group: Indices, cell: Indices, value: npt.NDArray[Any], offsets:
     [0, 2, 3, 1]
     """
     order = np.empty(len(group), np.int64)
-    _merge(group, cell, value, offsets, order)
+    _merge(frozen(group), frozen(cell), frozen(value), frozen(offsets), order)
     return order

@@ -1,0 +1,247 @@
+"""The public functions. Frames in, a frame out; everything after the frames is by keyword.
+
+`sj.join` is the whole of it; the others are short forms for the joins that people look for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from streamjoin.algebra import Predicate, Validity, Window, band, overlaps, within
+from streamjoin.algebra.predicate import Closed, Metric
+from streamjoin.errors import CallError
+from streamjoin.spark.build import JoinCall
+from streamjoin.spark.explain import describe, plan_of
+from streamjoin.spark.frames import InputFrame
+from streamjoin.spark.session import session
+
+__all__ = ["explain", "join", "join_band", "join_interval", "join_overlap", "join_within", "session"]
+
+
+def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
+    """Join two frames over time and values.
+
+    Parameters (all by keyword)
+        time        the time column: a timestamp, date or integer; one, or one per input
+        window      how long a row is valid: `Range`, `Fixed`, `Now`, `Unbounded`, or `Validity` (then without `time`)
+        by          equality keys of the same name on both inputs; they appear once in the result
+        left_by, right_by   equality keys of different names, or expressions; both appear
+        where       a predicate: `equals`, `band`, `overlaps`, `within`, `theta`, combined with `&`
+        how         inner, left, right, full, semi, anti, in any of Spark's spellings
+        outer       "row" (a row that met nobody leaves once) or "snapshot" (the parts of its validity without partner)
+        emit        "eager", or "ordered": within a partition sorted by (valid_from, valid_to)
+        hold        with "ordered": hold back "inputs" or "outputs"; "auto" decides by expected partners
+        lateness, late      for streams; checked, but without effect on a batch, which has no late rows
+        invalid     rows without time, or ending before they begin: "fail", "drop", or "output" (marked `_invalid`)
+        suffix      for names of input 1 that occur on input 0 too
+        validity    the names of the result's validity columns
+        buckets     how many buckets the work is cut into; by default as many as tasks can run at once
+        cell        the cell size of the grid that spreads joins without equality keys
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> wind = spark.createDataFrame([(1, 30), (4, 20)], "ts long, speed int")
+    >>> rain = spark.createDataFrame([(2, 5), (9, 7)], "ts long, mm int")
+    >>> both = sj.join([wind, rain], time="ts", window=sj.Range(3), where=sj.theta("l.speed > r.mm"))
+    >>> both.orderBy("ts").show()
+    +---+-----+--------+---+----------+--------+
+    | ts|speed|ts_right| mm|valid_from|valid_to|
+    +---+-----+--------+---+----------+--------+
+    |  1|   30|       2|  5|         2|       4|
+    |  4|   20|       2|  5|         4|       5|
+    +---+-----+--------+---+----------+--------+
+    <BLANKLINE>
+    """
+    unknown = set(options) - _JOIN_OPTIONS
+    if unknown:
+        raise CallError(f"join has no option {sorted(unknown)[0]!r}", hint="its options are " + ", ".join(sorted(_JOIN_OPTIONS)))
+    return JoinCall(frames, **options).run()
+
+
+_JOIN_OPTIONS = {
+    "time", "window", "by", "left_by", "right_by", "where", "how", "outer", "emit", "hold", "lateness", "late", "invalid",
+    "suffix", "validity", "buckets", "cell",
+}  # fmt: skip
+
+
+def join_interval(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    lower: Any,
+    upper: Any,
+    on: Any = None,
+    left_on: Any = None,
+    right_on: Any = None,
+    closed: Closed = "both",
+    **options: Any,
+) -> DataFrame:
+    """Pairs of events whose times lie within bounds of each other: `lower <= right - left <= upper`.
+
+    Bounds are inclusive unless `closed` says otherwise ("left", "right", "neither"). The result has no validity. Other
+    options as for `join`.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> orders = spark.sql("SELECT 7 account, timestamp'2024-01-01 10:00:00' ordered_at")
+    >>> payments = spark.sql("SELECT 7 account, timestamp'2024-01-01 10:04:00' paid_at, 9.5 amount")
+    >>> paid = sj.join_interval(orders, payments, left_on="ordered_at", right_on="paid_at", by="account",
+    ...                         lower="0 s", upper="10 minutes", how="left")
+    >>> [row.amount for row in paid.collect()]
+    [Decimal('9.5')]
+    """
+    times = list(_two_sides(on, left_on, right_on, "join_interval"))
+    _refuse(options, {"time", "window", "outer", "validity"}, "join_interval")
+    return JoinCall([left, right], time=times, lower=lower, upper=upper, closed=closed, **_checked(options)).run()
+
+
+def join_band(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    below: Any,
+    above: Any,
+    on: Any = None,
+    left_on: Any = None,
+    right_on: Any = None,
+    closed: Closed = "both",
+    where: Predicate | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Pairs whose values lie within a band: `left - below <= right <= left + above`, tested on the difference.
+
+    With `time` and `window` the rows must also be valid at the same time. Other options as for `join`.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> bids = spark.createDataFrame([(10.0,), (20.0,)], "bid double")
+    >>> asks = spark.createDataFrame([(10.4,), (12.0,)], "ask double")
+    >>> sj.join_band(bids, asks, left_on="bid", right_on="ask", below=0.5, above=0.5).collect()
+    [Row(bid=10.0, ask=10.4)]
+    """
+    one, two = _two_sides(on, left_on, right_on, "join_band")
+    condition: Predicate = band(one, two, below=below, above=above, closed=closed)
+    return JoinCall([left, right], where=condition if where is None else condition & where, **_checked(options)).run()
+
+
+def join_overlap(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: Any = None,
+    left_on: Any = None,
+    right_on: Any = None,
+    where: Predicate | None = None,
+    time: Any = None,
+    window: Window | Sequence[Window] | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Pairs whose half-open intervals share a point.
+
+    Without `time` and `window`, columns of a time type (timestamp, date, integer) are the rows' own validity, and the
+    result has the intersection as `valid_from`, `valid_to`. Otherwise, and for other numbers, they are intervals of
+    values. Other options as for `join`.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> shifts = spark.createDataFrame([("Ann", 8, 16)], "name string, start int, end int")
+    >>> alarms = spark.createDataFrame([(1, 15, 17), (2, 16, 18)], "alarm int, start int, end int")
+    >>> sj.join_overlap(shifts, alarms, on=("start", "end")).select("name", "alarm", "valid_from", "valid_to").collect()
+    [Row(name='Ann', alarm=1, valid_from=15, valid_to=16)]
+    """
+    sides = _two_sides(on, left_on, right_on, "join_overlap")
+    for side in sides:
+        if not isinstance(side, tuple | list) or len(side) != 2:
+            raise CallError(f"join_overlap needs the two ends of an interval, got {side!r}", hint='on=("start", "end")')
+    if time is None and window is None and _is_time(left, sides[0][0]):
+        validities = [Validity(*side) for side in sides]
+        return JoinCall([left, right], window=validities, where=where, **_checked(options)).run()
+    condition: Predicate = overlaps(tuple(sides[0]), tuple(sides[1]))
+    condition = condition if where is None else condition & where
+    return JoinCall([left, right], time=time, window=window, where=condition, **_checked(options)).run()
+
+
+def join_within(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    radius: float,
+    on: Any = None,
+    left_on: Any = None,
+    right_on: Any = None,
+    metric: Metric = "euclidean",
+    where: Predicate | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Pairs at most `radius` apart over the axes `on`: euclidean, manhattan, chebyshev, or haversine.
+
+    Haversine takes (latitude, longitude) in degrees and a radius in metres. With `time` and `window` the rows must also
+    be valid at the same time. Other options as for `join`.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> ball = spark.createDataFrame([(0.0, 0.0)], "x double, y double")
+    >>> players = spark.createDataFrame([("near", 3.0, 4.0), ("far", 6.0, 0.0)], "name string, x double, y double")
+    >>> [row.name for row in sj.join_within(ball, players, on=("x", "y"), radius=5.0).collect()]
+    ['near']
+    """
+    one, two = (_as_tuple(side) for side in _two_sides(on, left_on, right_on, "join_within"))
+    condition: Predicate = within(one, two, radius=radius, metric=metric)
+    return JoinCall([left, right], where=condition if where is None else condition & where, **_checked(options)).run()
+
+
+def explain(frame: DataFrame) -> str:
+    """What a joined frame will do: operator, order, partitioning and its copies, what is kept and until when.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> a = spark.createDataFrame([(1, 1)], "k int, ts long")
+    >>> print(sj.explain(sj.join([a, a], time="ts", window=sj.Range(5), by="k", buckets=2)))
+    operator       temporal join, how=inner
+    emission       eager
+    order          runs sorted by (key, ts)
+    matches by     equal k
+    buckets        hash of the equality keys over 2 buckets, no row twice
+    input 0        Range(size=5, slide=None): a row is kept until the other input's progress reaches its end
+    input 1        Range(size=5, slide=None): a row is kept until the other input's progress reaches its end
+    """
+    return describe(plan_of(frame))
+
+
+def _two_sides(on: Any, left_on: Any, right_on: Any, what: str) -> tuple[Any, Any]:
+    if on is not None and left_on is None and right_on is None:
+        return on, on
+    if on is None and left_on is not None and right_on is not None:
+        return left_on, right_on
+    raise CallError(f"{what} needs on=, or left_on= and right_on=", hint="give on= when the names are the same")
+
+
+def _as_tuple(side: Any) -> tuple[Any, ...]:
+    return tuple(side) if isinstance(side, tuple | list) else (side,)
+
+
+def _refuse(options: dict[str, Any], names: set[str], what: str) -> None:
+    wrong = sorted(names & set(options))
+    if wrong:
+        raise CallError(f"{what} has no option {wrong[0]!r}", hint="an interval join has bounds instead of windows")
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(options) - _JOIN_OPTIONS)
+    if unknown:
+        raise CallError(f"there is no option {unknown[0]!r}", hint="the options are " + ", ".join(sorted(_JOIN_OPTIONS)))
+    return options
+
+
+def _is_time(frame: DataFrame, column: Any) -> bool:
+    part = InputFrame(0, frame)
+    try:
+        part.time_axis(part.resolve(column))
+    except CallError as error:
+        if "no time axis" in error.message:
+            return False
+        raise
+    return True

@@ -1,0 +1,39 @@
+"""Load every kernel for every kind of array it is called with, from numba's disk cache or by compiling it there.
+
+A process that has done this compiles nothing more; processes forked from it start warm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamjoin.kernels.band import band_pairs
+from streamjoin.kernels.coverage import parts_of_validity
+from streamjoin.kernels.expiry import expired_mask
+from streamjoin.kernels.grid import bucket_of_cells, spread_over_buckets
+from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.overlap import overlap_pairs
+from streamjoin.kernels.sorting import _SMALL, merge_order, sort_order
+from streamjoin.kernels.within import within_pairs
+
+
+def load_kernels() -> None:
+    """Call every kernel once on next to nothing."""
+    zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    for kind in (np.int64, np.float64):
+        lo, hi = zero.astype(kind), one.astype(kind)
+        list(overlap_pairs((zero, lo, hi, zero, one), (zero, lo, hi, zero, one), timed=True))
+        list(band_pairs((zero, lo, zero, one), (zero, lo, zero, one), low=kind(0), high=kind(0), timed=True))
+        merge_order(zero, zero, lo, np.array([0, 1]))
+        sort_order([np.arange(_SMALL).astype(kind)])
+    axes = np.zeros((1, 2))
+    side = (zero, zero, axes, zero, one)
+    list(within_pairs(side, side, radius=0.0, metric="euclidean", timed=True))
+    expired_mask(zero, 0)
+    cells = np.zeros((1, 1), np.int64)
+    bucket_of_cells(cells, 1)
+    spread_over_buckets(cells, cells, 1)
+    hash_integers(zero)
+    combine_hashes(zero, zero)
+    hash_bytes(np.zeros(2, np.int64), np.zeros(0, np.uint8))
+    parts_of_validity(zero, one, (zero, zero, one), covered=True)

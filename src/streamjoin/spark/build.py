@@ -1,0 +1,291 @@
+"""From a call to a plan: everything that can be wrong with a join is found here, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import BooleanType, DataType, LongType, StructField, StructType
+
+from streamjoin.algebra import Emit, Grace, InvalidPolicy, LatePolicy, Outer, Predicate, TimeAxis, Validity, Window, join_type
+from streamjoin.algebra.policy import Hold, one_of
+from streamjoin.algebra.predicate import Closed
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.expression import Expression
+from streamjoin.plan.naming import INVALID_FLAG
+from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
+from streamjoin.plan.planner import JoinPlan, plan_join
+from streamjoin.spark.batch import run_batch
+from streamjoin.spark.explain import remember
+from streamjoin.spark.frames import InputFrame, key_columns
+from streamjoin.spark.predicates import both, bind_predicates
+
+MOST_DEFAULT_BUCKETS: Final = 64
+
+
+@dataclass(frozen=True)
+class JoinCall:
+    """A join as it was called. Options that may differ per input take one value, or a list with one per input."""
+
+    frames: Sequence[DataFrame]
+    time: Any = None
+    window: Any = None
+    by: Any = None
+    left_by: Any = None
+    right_by: Any = None
+    where: Predicate | None = None
+    lower: Any = None
+    upper: Any = None
+    closed: str = "both"
+    how: str = "inner"
+    outer: str = "row"
+    emit: str = "eager"
+    hold: str = "auto"
+    lateness: Any = None
+    late: Any = "drop"
+    invalid: str = "fail"
+    suffix: str = "_right"
+    validity: tuple[str, str] = ("valid_from", "valid_to")
+    buckets: int | None = None
+    cell: float | None = None
+    _inputs: list[InputFrame] = field(default_factory=list, repr=False)
+
+    def run(self) -> DataFrame:
+        """The joined frame, lazily."""
+        inputs = self._frames()
+        plan = plan_join(self._node(inputs))
+        schema = result_schema(plan, inputs)
+        frame = run_batch(plan, (inputs[0].prepared(), inputs[1].prepared()), schema)
+        if plan.residual is not None:
+            frame = frame.filter(F.expr(_residual_sql(plan)))
+        return remember(frame, plan)
+
+    def _frames(self) -> tuple[InputFrame, InputFrame]:
+        frames = list(self.frames) if isinstance(self.frames, list | tuple) else [self.frames]
+        if len(frames) < 2:
+            raise CallError(f"a join needs two frames, got {len(frames)}", hint="sj.join([a, b], ...)")
+        if len(frames) > 2:
+            raise UnsupportedError(
+                f"this version joins two frames, got {len(frames)}", hint="join two, then join the result with the next"
+            )
+        return InputFrame(0, frames[0]), InputFrame(1, frames[1])
+
+    def _node(self, inputs: tuple[InputFrame, InputFrame]) -> JoinNode:
+        by, keys = self._keys(inputs)
+        more_keys, predicates, theta = bind_predicates(inputs, self.where)
+        keys += more_keys
+        windows, times = self._times(inputs)
+        axis, time_type = self._axis(inputs, times)
+        interval = self._interval(axis)
+        resolved = [None if window is None or axis is None else window.resolve(axis) for window in windows]
+        late = self._per_input(self.late, "late")
+        self._check_lateness(axis)
+        if axis is None and not keys and not predicates and theta is None:
+            raise CallError(
+                "nothing to join by: neither keys, nor a predicate, nor time",
+                hint='give by="key", where=..., or time= with window=; a cross product is sj.theta("true")',
+            )
+        if self.outer == "snapshot" and resolved[0] is None:
+            raise CallError('outer="snapshot" needs validity', hint="give a window=, or use outer='row'")
+        schemas = [part.schema() for part in inputs]
+        nodes = tuple(
+            InputNode(schemas[n], inputs[n].columns, tuple(key[n] for key in keys), times[n], resolved[n]) for n in (0, 1)
+        )
+        user_schemas = [pa.schema([schema.field(name) for name in part.columns]) for schema, part in zip(schemas, inputs, strict=True)]
+        return JoinNode(
+            inputs=(nodes[0], nodes[1]),
+            by=by,
+            predicates=tuple(predicates),
+            theta=None if theta is None else Expression.parse(theta, user_schemas),
+            interval=interval,
+            axis=axis,
+            time_type=time_type,
+            how=join_type(self.how),
+            outer=one_of(self.outer, Outer, "outer"),  # type: ignore[arg-type]
+            emit=one_of(self.emit, Emit, "emit"),  # type: ignore[arg-type]
+            hold="auto" if self.hold == "auto" else one_of(self.hold, Hold, "hold"),  # type: ignore[arg-type]
+            late=tuple(one_of(policy, LatePolicy, "late") for policy in late),  # type: ignore[arg-type]
+            invalid=self._invalid(),
+            suffix=self.suffix,
+            validity=tuple(self.validity),  # type: ignore[arg-type]
+            buckets=self._buckets(inputs),
+            cell=self._cell(),
+        )
+
+    # -- keys ----------------------------------------------------------------------------------------------------------
+
+    def _keys(self, inputs: tuple[InputFrame, InputFrame]) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+        if self.by is not None and (self.left_by is not None or self.right_by is not None):
+            raise CallError("give either by= or left_by= and right_by=, not both")
+        if self.by is not None:
+            names = _listed(self.by)
+            for name in names:
+                if not isinstance(name, str):
+                    raise CallError(f"by takes column names, got {name!r}", hint="use left_by= and right_by= for expressions")
+            pairs = [both(inputs, name, name) for name in names]
+            for pair in pairs:
+                if pair[0] != pair[1] or pair[0] not in inputs[0].columns:
+                    raise CallError(f"by needs the same name on both inputs, got {pair[0]!r} and {pair[1]!r}")
+            return tuple(pair[0] for pair in pairs), [key_columns(inputs, pair, merged=True) for pair in pairs]
+        left, right = _listed(self.left_by), _listed(self.right_by)
+        if len(left) != len(right):
+            raise CallError(f"left_by and right_by must be equally many, got {len(left)} and {len(right)}")
+        pairs = [both(inputs, a, b) for a, b in zip(left, right, strict=True)]
+        return (), [key_columns(inputs, pair, merged=False) for pair in pairs]
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    def _times(self, inputs: tuple[InputFrame, InputFrame]) -> tuple[list[Window | None], list[str | None]]:
+        windows, times = self._per_input(self.window, "window"), self._per_input(self.time, "time")
+        event = self.lower is not None or self.upper is not None
+        names: list[str | None] = [None, None]
+        for number, (window, time) in enumerate(zip(windows, times, strict=True)):
+            part = inputs[number]
+            if window is not None and not isinstance(window, Window):
+                raise CallError(f"window must be a window, got {window!r}", hint='for example window=sj.Range("2 seconds")')
+            if isinstance(window, Validity):
+                if time is not None:
+                    raise CallError("Validity brings its own time", hint="leave time= out for this input")
+                windows[number] = Validity(part.resolve(window.start), part.resolve(window.end))
+                names[number] = windows[number].start
+                part.time_axis(str(windows[number].start))
+                if part.types[windows[number].start] != part.types[windows[number].end]:
+                    raise CallError(
+                        f"the two ends of a validity must have one type, got "
+                        f"{part.types[windows[number].start].simpleString()} and {part.types[windows[number].end].simpleString()}"
+                    )
+            elif time is not None:
+                if window is None and not event:
+                    raise CallError(
+                        f"input {number} has a time but no window",
+                        hint='say how long a row is valid, window=sj.Range("2 seconds"), or use sj.join_interval',
+                    )
+                names[number] = part.resolve(time)
+            elif window is not None:
+                raise CallError(f"input {number} has a window but no time", hint='give time="ts"')
+        if (names[0] is None) != (names[1] is None):
+            raise CallError("either both inputs have a time or none", hint="give time= and window= one per input")
+        return windows, names
+
+    def _axis(
+        self, inputs: tuple[InputFrame, InputFrame], times: list[str | None]
+    ) -> tuple[TimeAxis | None, pa.DataType | None]:
+        if times[0] is None or times[1] is None:
+            return None, None
+        axes = [part.time_axis(name) for part, name in zip(inputs, times, strict=True) if name is not None]
+        kinds = [part.types[name] for part, name in zip(inputs, times, strict=True) if name is not None]
+        if axes[0] is not TimeAxis.INTEGER and kinds[0] != kinds[1] or axes[0] != axes[1]:
+            raise CallError(
+                f"the inputs' times have different types: {kinds[0].simpleString()} and {kinds[1].simpleString()}",
+                hint="cast one of them: they must count the same thing",
+            )
+        if axes[0] is TimeAxis.INTEGER:
+            return axes[0], pa.int64()
+        return axes[0], inputs[0].schema().field(times[0]).type
+
+    def _interval(self, axis: TimeAxis | None) -> IntervalBounds | None:
+        if self.lower is None and self.upper is None:
+            return None
+        if axis is None:
+            raise CallError("an interval join needs the time of both inputs", hint='on="ts", or left_on= and right_on=')
+        if self.lower is None or self.upper is None:
+            raise CallError(
+                "an interval join needs both bounds", hint='lower="0 seconds", upper="10 minutes": right - left lies between'
+            )
+        lower, upper = axis.ticks(self.lower, "lower"), axis.ticks(self.upper, "upper")
+        if lower > upper:
+            raise CallError(
+                f"lower must not be above upper, got {self.lower!r} and {self.upper!r}",
+                hint="both are bounds of right - left; earlier right rows have negative bounds",
+            )
+        return IntervalBounds(lower, upper, one_of(self.closed, Closed, "closed"))  # type: ignore[arg-type]
+
+    def _check_lateness(self, axis: TimeAxis | None) -> None:
+        """A batch has no late rows, so lateness has no effect here; a wrong one is still a wrong call."""
+        for lateness in self._per_input(self.lateness, "lateness"):
+            if lateness is None:
+                continue
+            if not isinstance(lateness, Grace):
+                raise CallError(f"lateness must be a policy, got {lateness!r}", hint='lateness=sj.Grace("5 seconds")')
+            if axis is None:
+                raise CallError("lateness needs a time", hint="give time= and window=")
+            lateness.resolve(axis)
+
+    # -- the rest ------------------------------------------------------------------------------------------------------
+
+    def _per_input(self, option: Any, what: str) -> list[Any]:
+        if isinstance(option, list | tuple):
+            if len(option) != 2:
+                raise CallError(f"{what} needs one value, or one per input, got {len(option)}")
+            return list(option)
+        return [option, option]
+
+    def _invalid(self) -> InvalidPolicy:
+        policy = one_of(self.invalid, InvalidPolicy, "invalid")
+        if policy == "output" and join_type(self.how) in ("semi", "anti"):
+            raise CallError(
+                'invalid="output" cannot show rows of input 1 in a semi or anti join, whose result has no column of it',
+                hint='use invalid="fail" or invalid="drop"',
+            )
+        return policy  # type: ignore[return-value]
+
+    def _buckets(self, inputs: tuple[InputFrame, InputFrame]) -> int:
+        if self.buckets is None:
+            return default_buckets(inputs[0].frame)
+        if isinstance(self.buckets, bool) or not isinstance(self.buckets, int) or self.buckets < 1:
+            raise CallError(f"buckets must be at least 1, got {self.buckets!r}")
+        return self.buckets
+
+    def _cell(self) -> float | None:
+        if self.cell is None:
+            return None
+        if isinstance(self.cell, bool) or not isinstance(self.cell, int | float) or not 0 < self.cell < float("inf"):
+            raise CallError(f"cell must be a positive number, got {self.cell!r}", hint="leave it out to have it chosen")
+        return float(self.cell)
+
+
+def _listed(option: Any) -> list[Any]:
+    if option is None:
+        return []
+    return list(option) if isinstance(option, list | tuple) else [option]
+
+
+def default_buckets(frame: DataFrame) -> int:
+    """As many buckets as tasks can run at once; where that is not to be had (Spark Connect), the shuffle partitions."""
+    session = frame.sparkSession
+    try:
+        parallel = session.sparkContext.defaultParallelism
+    except Exception:  # Spark Connect has no context, and says so in its own way
+        parallel = int(session.conf.get("spark.sql.shuffle.partitions", "8") or 8)
+    return max(1, min(parallel, MOST_DEFAULT_BUCKETS))
+
+
+def result_schema(plan: JoinPlan, inputs: tuple[InputFrame, InputFrame]) -> StructType:
+    """The result's schema with Spark's own types, which know more than Arrow's."""
+    fields = []
+    for column in plan.naming.columns:
+        number, _, name = column.sources[0].partition(".")
+        fields.append(StructField(column.name, inputs[int(number)].types[name]))
+    if plan.naming.validity is not None:
+        kind = _time_type(plan)
+        fields += [StructField(name, kind) for name in plan.naming.validity]
+    if plan.naming.invalid_flag:
+        fields.append(StructField(INVALID_FLAG, BooleanType()))
+    return StructType(fields)
+
+
+def _time_type(plan: JoinPlan) -> DataType:
+    assert plan.node.time_type is not None
+    return LongType() if plan.node.axis is TimeAxis.INTEGER else from_arrow_type(plan.node.time_type)
+
+
+def _residual_sql(plan: JoinPlan) -> str:
+    """The theta expression over the result's columns."""
+    names = {source: column.name for column in plan.naming.columns for source in column.sources}
+    assert plan.residual is not None
+    return plan.residual.spark_sql(lambda number, column: names[f"{number}.{column}"])
