@@ -124,6 +124,9 @@ def test_only_text_is_an_expression() -> None:
 def test_names_resolve_without_regard_to_case_but_an_exact_match_wins() -> None:
     both = pa.schema({"a": pa.int64(), "A": pa.int64(), "b": pa.int64()})
     assert Expression.parse("L.A > l.a AND IN0.B > 1", [both]).columns() == (("A", "a", "b"),)
+    same = pa.schema([("a", pa.int64()), ("a", pa.int64())])
+    with pytest.raises(CallError, match=r"'a' is ambiguous.*rename one"):
+        Expression.parse("l.a > 1", [same])
     twice = pa.schema({"ab": pa.int64(), "AB": pa.int64()})
     with pytest.raises(CallError, match=r"'Ab' is ambiguous.*'ab' and 'AB'"):
         Expression.parse("l.Ab > 1", [twice])
@@ -189,6 +192,21 @@ def test_a_worker_does_not_import_sqlglot() -> None:
 )
 def test_the_text_stays_as_it_was_but_for_the_columns(text: str, written: str) -> None:
     assert parse(text).spark_sql(lambda number, column: f"{number} {column}") == written
+
+
+def test_keywords_and_odd_characters_can_be_names() -> None:
+    names = ["date", "timestamp", "left", "end", "order", "key", "values", "interval", "über", "a`b", "first", "user"]
+    rows = pa.schema([(name, pa.int64()) for name in names])
+    text = "l.date = r.timestamp AND l.left = r.end AND l.order = '😀' AND l.key = r.values AND r.interval > l.`über`"
+    text += " AND `in0`.`a``b` = l.first AND r.über > 1"
+    expression = Expression.parse(text, [rows, rows])
+    assert expression.spark_sql(lambda number, column: f"{number}{column}") == (
+        "`0date` = `1timestamp` AND `0left` = `1end` AND `0order` = '😀' AND `0key` = `1values` AND `1interval` > `0über`"
+        " AND `0a``b` = `0first` AND `1über` > 1"
+    )
+    alone = Expression.parse("interval > 1 AND user = date", [rows])
+    assert alone.unsupported() is None
+    assert alone.columns() == (("interval", "user", "date"),)
 
 
 def test_a_backquote_in_a_new_name_is_doubled() -> None:
@@ -539,9 +557,23 @@ def generated(seed: int) -> Iterator[str]:
             return f"({column('w')} - {column('w')})"
         return column(name) if source.random() < 0.75 else pick(others[name])
 
+    def edge() -> str:
+        edges = [
+            "9007199254740992D",
+            "16777217D",
+            "9223372036854775807",
+            "9223372036854775808",
+            "2147483647.5",
+            "2147483648",
+        ]
+        return column(pick("jkfd")) if source.random() < 0.6 else pick(edges)
+
     def comparable() -> tuple[str, str, str]:
-        if source.random() < 0.6:
+        roll = source.random()
+        if roll < 0.5:
             return number(2), number(2), number(1)
+        if roll < 0.6:
+            return edge(), edge(), edge()
         name = pick(list(others))
         return operand(name), operand(name), operand(name)
 
@@ -783,7 +815,7 @@ def test_tables_must_fit() -> None:
         expression.evaluate([one, two])
     with pytest.raises(CallError, match="2 tables of equal length"):
         expression.evaluate([one])
-    with pytest.raises(CallError, match="must be bigint as in its schema, got double"):
+    with pytest.raises(CallError, match="must be bigint as in the schema it was parsed with, got double"):
         expression.evaluate([pa.table({"a": [1.5]}), one])
 
 

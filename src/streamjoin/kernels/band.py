@@ -103,6 +103,9 @@ def band_pairs(
     >>> [(i.tolist(), j.tolist()) for i, j in band_pairs(side, side, low=0.0, high=1.0, timed=False)]
     [([0, 0, 1, 2], [0, 1, 1, 2])]
     """
+    # Bounds of the values' own type: one compiled kernel per type, and no integer compared as a float.
+    kind = a[1].dtype.type
+    low, high = kind(low), kind(high)
     if len(b[0]) < len(a[0]):
         # Walk the smaller side and gallop through the larger; negating both bounds is exact.
         swapped = (*b, *a, -high, -low, high_closed, low_closed, timed)

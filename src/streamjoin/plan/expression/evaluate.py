@@ -128,7 +128,10 @@ def _column(node: Field, table: pa.Table) -> _Value:
         column = pc.struct_field(column, list(node.path))
     if (found := from_arrow(column.type)) != node.type:
         name = ".".join((node.column, *node.path))
-        raise CallError(f"column {name!r} of input {node.input} must be {node.type} as in its schema, got {found}")
+        raise CallError(
+            f"column {name!r} of input {node.input} must be {node.type} as in the schema it was parsed with, got {found}",
+            hint="parse the expression with the schemas of the tables",
+        )
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     if node.type == STRING:
         return _Value(column, valid)

@@ -136,7 +136,10 @@ class Expression:
             )
         lengths = [table.num_rows for table in tables]
         if len(tables) != self.inputs or len(set(lengths)) != 1:
-            raise CallError(f"{self.inputs} tables of equal length are needed, got tables with {lengths} rows")
+            raise CallError(
+                f"{self.inputs} tables of equal length are needed, got tables with {lengths} rows",
+                hint="row n of every table belongs to pair n: take the rows of both sides first",
+            )
         return evaluate.evaluate(self.tree, self.text, tables)
 
     def __repr__(self) -> str:

@@ -268,7 +268,7 @@ class _Reader:
     def string(self) -> str:
         token = self.take()
         if token.kind != "string" or self.next.kind == "string":  # Spark joins strings that stand side by side
-            raise self.mark(Outside("a string in several pieces, or none"), token)
+            raise self.mark(Outside("a string in several pieces"), token)
         try:
             return literals.string(token.text)
         except Outside as outside:

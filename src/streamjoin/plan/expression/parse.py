@@ -235,8 +235,9 @@ def _input_number(name: str, inputs: int) -> int | None:
 
 
 def _matches(name: str, known: Sequence[str]) -> list[str]:
-    """The names that this one can mean: the exact one, or all that differ by case."""
-    return [name] if name in known else [other for other in known if other.lower() == name.lower()]
+    """The names that this one can mean: the exact ones, or else all that differ by case."""
+    exact = [other for other in known if other == name]
+    return exact or [other for other in known if other.lower() == name.lower()]
 
 
 def _match(name: str, known: Sequence[str], where: str) -> str:
@@ -246,6 +247,6 @@ def _match(name: str, known: Sequence[str], where: str) -> str:
     if len(found) > 1:
         raise CallError(
             f"column {name!r} is ambiguous: {where} has {' and '.join(map(repr, found))}",
-            hint="write it in exactly the same case",
+            hint="rename one of them" if name in found else "write it in exactly the same case",
         )
     return found[0]
