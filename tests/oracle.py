@@ -1,7 +1,7 @@
 """The oracle: what a join means, by brute force. Lists of rows in, list of rows out; nothing of streamjoin is used.
 
-A row is a dict with its columns, `ts` and `te`. A result is `(left id, right id, ts, te)`, None for a padded side. The id
-stands for the payload: rows may share one.
+A row is a dict with its columns, `ts` and `te`. A result is `(left id, right id, ts, te)`, None for a padded side. The
+id stands for the payload: rows may share one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def join(left: list[Row], right: list[Row], match: Match, how: str, outer: str, 
             results += [(row["id"], None, *part) for part in accompanied_parts(row, found, outer)]
     if how in ("right", "full"):
         for row in right:
-            found = partners(row, left, lambda r, l: match(l, r))
+            found = partners(row, left, lambda row, other: match(other, row))
             results += [(None, row["id"], *part) for part in lonely_parts(row, found, outer)]
     return results
 
@@ -131,7 +131,9 @@ class Arrivals:
                 self.kept[number].append(row)
         for number, rows in batches.items():
             for row in rows:
-                self.largest[number] = max(row["ts"], self.largest[number] if self.largest[number] is not None else row["ts"])
+                self.largest[number] = max(
+                    row["ts"], self.largest[number] if self.largest[number] is not None else row["ts"]
+                )
             if self.largest[number] is not None:
                 self.progress[number] = max(self.progress[number], self.largest[number] - self.slack[number])
         for number in (0, 1):

@@ -3,9 +3,9 @@
     python -m tests.simulator --runs 100000 --seed 1       as long as one likes
     python -m tests.simulator --replay 4711                one run again, with what it did
 
-A run draws everything from its seed: predicate, windows, join type, emission, disorder and slack, micro-batches, how the
-inputs interleave, where the state is saved and restored, and the number of buckets. It goes through the whole path that
-needs no JVM: binding, partitioning, one operator per bucket, the verdict stage, naming.
+A run draws everything from its seed: predicate, windows, join type, emission, disorder and slack, micro-batches, how
+the inputs interleave, where the state is saved and restored, and the number of buckets. It goes through the whole path
+that needs no JVM: binding, partitioning, one operator per bucket, the verdict stage, naming.
 """
 
 from __future__ import annotations
@@ -59,28 +59,28 @@ def _known(*values: object) -> bool:
 
 
 def _same(column: str) -> oracle.Match:
-    return lambda l, r: _known(l[column], r[column]) and l[column] == r[column]
+    return lambda left, right: _known(left[column], right[column]) and left[column] == right[column]
 
 
 def _band(column: str, below: float, above: float, closed: str) -> oracle.Match:
-    def match(l: dict, r: dict) -> bool:
-        if not _known(l[column], r[column]):
+    def match(left: dict, right: dict) -> bool:
+        if not _known(left[column], right[column]):
             return False
-        gap = r[column] - l[column]
+        gap = right[column] - left[column]
         low = gap >= -below if closed in ("both", "left") else gap > -below
         return low and (gap <= above if closed in ("both", "right") else gap < above)
 
     return match
 
 
-def _overlap(l: dict, r: dict) -> bool:
-    ends = (l["lo"], l["hi"], r["lo"], r["hi"])
-    return _known(*ends) and max(l["lo"], r["lo"]) < min(l["hi"], r["hi"])
+def _overlap(left: dict, right: dict) -> bool:
+    ends = (left["lo"], left["hi"], right["lo"], right["hi"])
+    return _known(*ends) and max(left["lo"], right["lo"]) < min(left["hi"], right["hi"])
 
 
 def _distance(metric: str, axes: tuple[str, ...], radius: float) -> oracle.Match:
-    def match(l: dict, r: dict) -> bool:
-        a, b = [l[axis] for axis in axes], [r[axis] for axis in axes]
+    def match(left: dict, right: dict) -> bool:
+        a, b = [left[axis] for axis in axes], [right[axis] for axis in axes]
         if not _known(*a, *b):
             return False
         if metric == "haversine":
@@ -99,15 +99,15 @@ def _distance(metric: str, axes: tuple[str, ...], radius: float) -> oracle.Match
 
 
 def _all(*matches: oracle.Match) -> oracle.Match:
-    return lambda l, r: all(match(l, r) for match in matches)
+    return lambda left, right: all(match(left, right) for match in matches)
 
 
-def _always(l: dict, r: dict) -> bool:
+def _always(left: dict, right: dict) -> bool:
     return True
 
 
-def _theta(l: dict, r: dict) -> bool:
-    return (_known(l["n"], r["n"]) and l["n"] < r["n"]) or (l["z"] + r["z"]) % 2 == 1
+def _theta(left: dict, right: dict) -> bool:
+    return (_known(left["n"], right["n"]) and left["n"] < right["n"]) or (left["z"] + right["z"]) % 2 == 1
 
 
 THETA = "l.n < r.n OR (l.z + r.z) % 2 = 1"
@@ -135,7 +135,19 @@ def _draw_predicate(rng: random.Random, kind: str) -> tuple[tuple[Predicate, ...
     return (), _always
 
 
-KINDS = ("time", "band", "band_int", "overlap", "box", "within1", "within2", "within3", "within_earth", "theta", "interval")
+KINDS = (
+    "time",
+    "band",
+    "band_int",
+    "overlap",
+    "box",
+    "within1",
+    "within2",
+    "within3",
+    "within_earth",
+    "theta",
+    "interval",
+)
 
 
 @dataclass
@@ -218,7 +230,9 @@ def draw_case(seed: int) -> Case:
 
 def _draw_window(rng: random.Random) -> Window:
     size = rng.randint(1, 8)
-    return rng.choice([Range(size), Range(size, slide=rng.randint(1, 4)), Fixed(size), Now(), Unbounded(), Validity("ts", "te")])
+    return rng.choice(
+        [Range(size), Range(size, slide=rng.randint(1, 4)), Fixed(size), Now(), Unbounded(), Validity("ts", "te")]
+    )
 
 
 def _draw_arrivals(rng: random.Random, size: int, horizon: int, disorder: int, window: Window | None) -> list[dict]:
@@ -233,8 +247,8 @@ def _draw_arrivals(rng: random.Random, size: int, horizon: int, disorder: int, w
             "k": rng.choice([None, 0, 1, 2, -5]),
             "s": rng.choice([None, "", "a", "b", "ab"]),
             "v": rng.choice([None, math.nan, 0.0, -0.0, 0.1, 0.3, 1.0, 2.5, -1.5, math.inf, -math.inf]),
-            "n": rng.choice([None, 0, 1, 2, 3, -3, 2**62, -(2**62), 2**63 - 1]) if rng.random() < 0.3 else rng.randint(-3, 3),
-            "lo": rng.choice([None, lo, lo, lo, lo]),
+            "n": rng.choice([None, 0, 1, 2, 3, -3, 2**62, -(2**62), 2**63 - 1]) if rng.random() < 0.3 else
+            rng.randint(-3, 3), "lo": rng.choice([None, lo, lo, lo, lo]),
             "hi": lo + rng.choice([-1.0, 0.0, 0.5, 1.0, 2.0, 4.0]),
             "x": rng.choice([None, math.nan]) if rng.random() < 0.1 else rng.choice([0.0, 0.5, 1.0, 1.5, -2.0, 80.0]),
             "y": rng.choice([0.0, 0.5, 1.0, -1.5, 179.9, -179.9]),
@@ -348,7 +362,7 @@ class Buckets:
         left = results.payload["0.id"].to_pylist() if "0.id" in columns else none
         right = results.payload["1.id"].to_pylist() if "1.id" in columns else none
         times = list(zip(results.ts.tolist(), results.te.tolist(), strict=True))
-        self.rows += [(l, r, ts, te) for l, r, (ts, te) in zip(left, right, times, strict=True)]
+        self.rows += [(one, two, *time) for one, two, time in zip(left, right, times, strict=True)]
         if bucket is not None and times and "join" not in self.plan.join.late:
             assert all(ts >= self.promised[bucket] for ts, _ in times), "a result behind the promised progress"
             if self.plan.join.emit == "ordered":
@@ -402,7 +416,7 @@ def run_case(case: Case) -> None:
         wanted = [row["id"] for row in model.late[number]] if case.node.late[number] == "output" else []
         assert Counter(buckets.late[number]) == Counter(wanted), f"late rows of input {number} differ"
     if case.regime == "within slack":
-        assert not model.late[0] and not model.late[1], "the case itself is wrong: rows are late"
+        assert not any(model.late), "the case itself is wrong: rows are late"
 
 
 def _difference(got: list[tuple], expected: list[tuple]) -> str:
@@ -416,7 +430,9 @@ def simulate(seed: int) -> Case:
     try:
         run_case(case)
     except Exception as error:
-        raise AssertionError(f"{case.describe()}\nreplay: python -m tests.simulator --replay {seed}\n{error!r}") from error
+        raise AssertionError(
+            f"{case.describe()}\nreplay: python -m tests.simulator --replay {seed}\n{error!r}"
+        ) from error
     return case
 
 

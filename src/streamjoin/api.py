@@ -57,13 +57,15 @@ def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
     """
     unknown = set(options) - _JOIN_OPTIONS
     if unknown:
-        raise CallError(f"join has no option {sorted(unknown)[0]!r}", hint="its options are " + ", ".join(sorted(_JOIN_OPTIONS)))
+        raise CallError(
+            f"join has no option {sorted(unknown)[0]!r}", hint="its options are " + ", ".join(sorted(_JOIN_OPTIONS))
+        )
     return JoinCall(frames, **options).run()
 
 
 _JOIN_OPTIONS = {
-    "time", "window", "by", "left_by", "right_by", "where", "how", "outer", "emit", "hold", "lateness", "late", "invalid",
-    "suffix", "validity", "buckets", "cell",
+    "time", "window", "by", "left_by", "right_by", "where", "how", "outer", "emit", "hold", "lateness", "late",
+    "invalid", "suffix", "validity", "buckets", "cell",
 }  # fmt: skip
 
 
@@ -232,7 +234,9 @@ def _refuse(options: dict[str, Any], names: set[str], what: str) -> None:
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(options) - _JOIN_OPTIONS)
     if unknown:
-        raise CallError(f"there is no option {unknown[0]!r}", hint="the options are " + ", ".join(sorted(_JOIN_OPTIONS)))
+        raise CallError(
+            f"there is no option {unknown[0]!r}", hint="the options are " + ", ".join(sorted(_JOIN_OPTIONS))
+        )
     return options
 
 

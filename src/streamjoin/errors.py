@@ -12,7 +12,8 @@ class StreamjoinError(Exception):
     >>> raise StreamjoinError("window size must be positive, got -1", hint="use Now() for the current instant only")
     Traceback (most recent call last):
     ...
-    streamjoin.errors.StreamjoinError: window size must be positive, got -1. Hint: use Now() for the current instant only.
+    streamjoin.errors.StreamjoinError: window size must be positive, got -1. Hint: use Now() for the current instant
+    only.
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:

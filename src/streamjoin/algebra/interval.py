@@ -1,8 +1,8 @@
 """Validity: half-open intervals `[ts, te)` on an int64 time axis.
 
 An element is in the snapshot at `t` iff `ts <= t < te`. Two elements share an instant iff `a.ts < b.te and b.ts < a.te`
-and neither is empty. The two infinities are the ends of int64: `NEVER` is before all time (the progress of an input that
-has said nothing), `FOREVER` is after it (the end of an element that never ends, the progress of a finished input).
+and neither is empty. The two infinities are the ends of int64: `NEVER` is before all time (the progress of an input
+that has said nothing), `FOREVER` is after it (the end of an element that never ends, the progress of a finished input).
 An end that is not known yet is also stored as `FOREVER`; who learns it later holds an index to it beside the element.
 """
 

@@ -7,8 +7,8 @@
     theta("l.speed > 25 AND r.t > 12")           any Spark SQL expression
 
 Laws. Bounds and distances are tested on *differences of actual values*, never on `x + eps` formed beforehand: rounding
-would lose and invent pairs. An empty value interval matches nothing. NULL and NaN match nothing. `holds` is the meaning of
-each predicate over aligned arrays; kernels find the same pairs faster, and are tested against it.
+would lose and invent pairs. An empty value interval matches nothing. NULL and NaN match nothing. `holds` is the meaning
+of each predicate over aligned arrays; kernels find the same pairs faster, and are tested against it.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ class Band(Predicate):
 class Overlaps(Predicate):
     """Two half-open value intervals share a point. Boxes in d dimensions are a conjunction of these.
 
-    >>> Overlaps(("lo", "hi"), ("lo", "hi")).holds([np.array([0]), np.array([5])], [np.array([5]), np.array([9])]).tolist()
+    >>> one, two = [np.array([0]), np.array([5])], [np.array([5]), np.array([9])]
+    >>> Overlaps(("lo", "hi"), ("lo", "hi")).holds(one, two).tolist()
     [False]
     """
 
@@ -169,7 +170,7 @@ class Within(Predicate):
     def holds(self, left: Sequence[Values], right: Sequence[Values]) -> Mask:
         if self.metric == "haversine":
             return np.asarray(haversine(left[0], left[1], right[0], right[1]) <= self.radius, bool)
-        gaps = [np.abs(r - l) for l, r in zip(left, right, strict=True)]
+        gaps = [np.abs(two - one) for one, two in zip(left, right, strict=True)]
         if self.metric == "euclidean":
             # Squares on both sides: no root, and the same rounding as the kernels. The largest gap is tested as well,
             # because squares of very small numbers vanish.

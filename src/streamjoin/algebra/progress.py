@@ -1,8 +1,9 @@
 """Progress: what can no longer come.
 
-The progress `P` of an input promises that no on-time element with `ts < P` comes any more. Progress only grows. An input
-that has shown nothing is at `NEVER` and blocks; a finished one is at `FOREVER`. An element with `ts < P` at its arrival
-is late. The progress of an output is the least of its inputs' progress and of what can still leave (operators say that).
+The progress `P` of an input promises that no on-time element with `ts < P` comes any more. Progress only grows. An
+input that has shown nothing is at `NEVER` and blocks; a finished one is at `FOREVER`. An element with `ts < P` at its
+arrival is late. The progress of an output is the least of its inputs' progress and of what can still leave (operators
+say that).
 """
 
 from __future__ import annotations

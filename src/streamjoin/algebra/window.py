@@ -9,9 +9,9 @@ A window turns a time stamp `ts` into a validity `[ts, te)`:
     Unbounded()         te = forever
     Validity(a, b)      the element brings both ends itself; NULL b means forever
 
-Windows are frozen values. What a user writes (`Range("2 seconds")`) is resolved against the time axis once, when the call
-is made; `ends` then works on ticks alone. A window whose ends are only learned from later elements (row windows) has
-`ends_known = False`, and a state that keeps such elements must wait for them.
+Windows are frozen values. What a user writes (`Range("2 seconds")`) is resolved against the time axis once, when the
+call is made; `ends` then works on ticks alone. A window whose ends are only learned from later elements (row windows)
+has `ends_known = False`, and a state that keeps such elements must wait for them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class Range(Window):
         size = _positive(axis, self.size, "window size", "use Now() for the current instant only")
         if self.slide is None:
             return replace(self, size=size)
-        return Range(size, _positive(axis, self.slide, "window slide", "leave slide out for a window that moves freely"))
+        return Range(
+            size, _positive(axis, self.slide, "window slide", "leave slide out for a window that moves freely")
+        )
 
     def ends(self, ts: Times) -> Times:
         assert isinstance(self.size, int), "resolve the window first"

@@ -6,8 +6,8 @@
     covered      |-------------)
     uncovered  |-)              |------)
 
-Pieces are the intersections of a row's validity with its partners'. One pass over rows and sorted pieces gives the maximal
-parts that are covered, or the maximal parts that are not.
+Pieces are the intersections of a row's validity with its partners'. One pass over rows and sorted pieces gives the
+maximal parts that are covered, or the maximal parts that are not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,15 @@ from streamjoin.kernels.sorting import sort_order
 
 @compiled
 def _parts(
-    ts: Any, te: Any, piece_row: Any, piece_ts: Any, piece_te: Any, covered: bool, out_row: Any, out_ts: Any, out_te: Any
+    ts: Any,
+    te: Any,
+    piece_row: Any,
+    piece_ts: Any,
+    piece_te: Any,
+    covered: bool,
+    out_row: Any,
+    out_ts: Any,
+    out_te: Any,
 ) -> int:
     found, piece = 0, 0
     for row in range(len(ts)):

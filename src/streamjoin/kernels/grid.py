@@ -3,8 +3,9 @@
 A cell is a box of the grid; its bucket is a hash of its coordinates. A row covers one cell (its home) or a box of cells
 (where its partners may be at home), and is sent once to every bucket that any of them falls into.
 
-Cells are clipped to +-2**40. Clipping keeps the order, so neighbours stay neighbours and a box still covers the cells of
-everything inside it; beyond 2**40 cells the rounding of `value / width` could otherwise move a point by a whole cell.
+Cells are clipped to +-2**40. Clipping keeps the order, so neighbours stay neighbours and a box still covers the cells
+of everything inside it; beyond 2**40 cells the rounding of `value / width` could otherwise move a point by a whole
+cell.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def cells_of(values: npt.NDArray[Any], width: float) -> Indices:
 
 
 @compiled
-def _bucket(cell: Any, buckets: int) -> int:
+def _bucket(cell: Any, buckets: int) -> Any:
     state = np.uint64(0)
     for axis in range(len(cell)):
         state = mix(state + np.uint64(cell[axis]))

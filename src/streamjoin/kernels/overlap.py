@@ -79,7 +79,8 @@ def overlap_pairs(
 
     >>> import numpy as np
     >>> zero, lo, hi = np.zeros(2, np.int64), np.array([0, 5]), np.array([6, 9])
-    >>> [(i.tolist(), j.tolist()) for i, j in overlap_pairs((zero, lo, hi, lo, hi), (zero, lo, hi, lo, hi), timed=False)]
+    >>> side = (zero, lo, hi, lo, hi)
+    >>> [(i.tolist(), j.tolist()) for i, j in overlap_pairs(side, side, timed=False)]
     [([0, 0, 1, 1], [0, 1, 0, 1])]
     """
     return in_chunks(_overlap, (*a, *b, timed), (0, 0), limit)

@@ -31,7 +31,9 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-def in_chunks(kernel: Callable[..., Any], sides: tuple[Any, ...], state: tuple[int, ...], limit: int) -> Iterator[Pairs]:
+def in_chunks(
+    kernel: Callable[..., Any], sides: tuple[Any, ...], state: tuple[int, ...], limit: int
+) -> Iterator[Pairs]:
     """Run `kernel` from `state` to its end, yielding index pairs chunk by chunk.
 
     The kernel returns `(found, done, *next_state)`. Counting and filling start from the same state and take the same

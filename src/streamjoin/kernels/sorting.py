@@ -1,8 +1,8 @@
 """Orders: sort a batch once, then only ever merge sorted runs.
 
-`sort_order` is a stable radix sort over (group, cell, value), least significant column first; bits that all rows share are
-skipped, so a column of small range costs a pass or two. `merge_order` merges k sorted runs that lie one after another.
-Both return positions, so that payload of any type can follow.
+`sort_order` is a stable radix sort over (group, cell, value), least significant column first; bits that all rows share
+are skipped, so a column of small range costs a pass or two. `merge_order` merges k sorted runs that lie one after
+another. Both return positions, so that payload of any type can follow.
 """
 
 from __future__ import annotations
@@ -92,9 +92,7 @@ def _merge(group: Any, cell: Any, value: Any, offsets: Any, order: Any) -> None:
     for position in range(len(order)):
         best = -1
         for run in range(len(heads)):
-            if heads[run] < offsets[run + 1] and (
-                best < 0 or _precedes(group, cell, value, heads[run], heads[best])
-            ):
+            if heads[run] < offsets[run + 1] and (best < 0 or _precedes(group, cell, value, heads[run], heads[best])):
                 best = run
         order[position] = heads[best]
         heads[best] += 1

@@ -6,9 +6,10 @@
     progress                  no result with a smaller `ts` leaves any more
     snapshot() / restore(s)   go on elsewhere, as if nothing had happened
 
-The caller hands over all batches of a micro-batch, then moves progress: a row is late only against progress that earlier
-micro-batches made. What comes back is an iterator, so that a large result never lies in memory as a whole; the caller
-exhausts it before the next call. What leaves has a name: results, and rows that are late, undecided or witnesses.
+The caller hands over all batches of a micro-batch, then moves progress: a row is late only against progress that
+earlier micro-batches made. What comes back is an iterator, so that a large result never lies in memory as a whole; the
+caller exhausts it before the next call. What leaves has a name: results, and rows that are late, undecided or
+witnesses.
 """
 
 from __future__ import annotations
@@ -131,6 +132,7 @@ def side_by_side(members: Sequence[pa.Table]) -> pa.Table:
 
 def null_rows(schema: pa.Schema, rows: int) -> pa.Table:
     """As many rows of NULLs."""
-    return pa.table([pa.nulls(rows, column.type) for column in schema], schema=pa.schema(
-        [column.with_nullable(True) for column in schema]
-    ))
+    return pa.table(
+        [pa.nulls(rows, column.type) for column in schema],
+        schema=pa.schema([column.with_nullable(True) for column in schema]),
+    )

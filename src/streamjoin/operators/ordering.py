@@ -4,8 +4,9 @@ Holding *outputs*: a result waits until no result with a smaller or equal `ts` c
 validities does not keep the lexicographic order of the inputs (R [3,10), [3,20) against S [1,9), [2,5) paired crosswise
 gives [3,9) before [3,5)), so a result leaves only when progress is *strictly* greater than its `ts`.
 
-Holding *inputs*: a row waits until progress of all inputs is strictly greater than its `ts`; then rows enter the join in
-global order, and each step's results lie after all results of the steps before. Cheaper when a row has many partners.
+Holding *inputs*: a row waits until progress of all inputs is strictly greater than its `ts`; then rows enter the join
+in global order, and each step's results lie after all results of the steps before. Cheaper when a row has many
+partners.
 """
 
 from __future__ import annotations
@@ -90,5 +91,3 @@ class HeldInput:
     def from_bytes(self, blob: bytes | None) -> None:
         """The inverse of `to_bytes`."""
         self.batches = [] if blob is None else [Batch.from_table(table_from_bytes(blob))]
-
-

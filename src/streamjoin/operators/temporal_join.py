@@ -1,7 +1,7 @@
 """The temporal join: pairs of rows that match by value while both are valid.
 
-After the temporal join of the PIPES library (Cammert, Heinz, Kraemer, Seeger: Sortierbasierte Joins ueber Datenstroemen),
-over batches and value-sorted runs instead of single elements and hash tables.
+After the temporal join of the PIPES library (Cammert, Heinz, Kraemer, Seeger: Sortierbasierte Joins ueber
+Datenstroemen), over batches and value-sorted runs instead of single elements and hash tables.
 
 Law: *probe, then insert*. Whoever arrives later finds whoever is there, so each pair is produced exactly once.
 
@@ -9,21 +9,24 @@ Law: *probe, then insert*. Whoever arrives later finds whoever is there, so each
                     x
     input 1 --> [area 1]      a batch of input 1 probes area 0, then goes into area 1
 
-Progress of an input purges the areas of the *other* inputs: a row with end `e` goes when no on-time row that starts before
-`e` can come on any other input. The result's validity is the intersection. Needs nothing of the order of its inputs
-beyond progress. Cost: sorting of each batch, one kernel call per run of the other side, results; O(log n) copies per row.
+Progress of an input purges the areas of the *other* inputs: a row with end `e` goes when no on-time row that starts
+before `e` can come on any other input. The result's validity is the intersection. Needs nothing of the order of its
+inputs beyond progress. Cost: sorting of each batch, one kernel call per run of the other side, results; O(log n) copies
+per row.
 
 Outer, semi and anti joins
-  by row        a row that met nobody in its whole life leaves once, padded (outer) or bare (anti), with its own validity,
-                when it is purged; a row leaves once at its first partner (semi)
+  by row        a row that met nobody in its whole life leaves once, padded (outer) or bare (anti), with its own
+                validity, when it is purged; a row leaves once at its first partner (semi)
   by snapshot   when a row is purged: the maximal parts of its validity with a partner (semi), with none (anti, padding)
 
-Ordered emission holds back results, or inputs (see `ordering`), and in both cases what a still undecided row could precede.
+Ordered emission holds back results, or inputs (see `ordering`), and in both cases what a still undecided row could
+precede.
 
-Event joins (`validity=False`) have no validity: `ts` is the row's time, `te` the instant from which it can be forgotten.
+Event joins (`validity=False`) have no validity: `ts` is the row's time, `te` the instant from which it can be
+forgotten.
 
-Where rows are replicated over buckets no bucket alone knows that a row met nobody: it says what it knows (candidates and
-witnesses), and `verdict` decides.
+Where rows are replicated over buckets no bucket alone knows that a row met nobody: it says what it knows (candidates
+and witnesses), and `verdict` decides.
 
 Not here: more than two inputs, state larger than memory, priorities.
 """
@@ -265,7 +268,7 @@ class RunningTemporalJoin(Operator):
             yield Rows("candidate", number, rows.take(candidates))
 
     def _alone(self, number: int, payload: pa.Table, ts: Times, te: Times) -> Iterator[Results]:
-        """Rows without a partner (or, by snapshot, parts of rows): padded in outer joins, bare in semi and anti joins."""
+        """Rows, or parts of rows, that leave without a partner: padded in outer joins, bare in semi and anti joins."""
         if not len(ts):
             return
         if self.config.how in ("semi", "anti"):

@@ -7,8 +7,8 @@ testifies, and the verdict of a row is given in one place:
     input 1, witnesses    another replica found a partner (by snapshot: the parts of the validity it saw covered)
 
 A candidate without a witness met nobody: it is padded (outer) or leaves bare (anti). A candidate with a witness leaves
-bare (semi). Both are told apart by `origin`, a number that all replicas of a row share. A row is decided when progress has
-passed its end on both inputs: then every bucket has said what it knows. Its witnesses are forgotten with it.
+bare (semi). Both are told apart by `origin`, a number that all replicas of a row share. A row is decided when progress
+has passed its end on both inputs: then every bucket has said what it knows. Its witnesses are forgotten with it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class RunningVerdict(Operator):
         row, ts, te = parts_of_validity(candidates.ts, candidates.te, (row, start, end), covered=semi)
         return self._results(candidates.payload.take(pa.array(row)), ts, te)
 
-    def _results(self, payload: pa.Table, ts: np.ndarray, te: np.ndarray) -> Results:  # type: ignore[type-arg]
+    def _results(self, payload: pa.Table, ts: np.ndarray, te: np.ndarray) -> Results:
         if self.config.how in ("semi", "anti"):
             return Results(side_by_side([payload]), ts, te)
         return padded(self.config.schemas, self.config.number, payload, ts, te)

@@ -1,8 +1,8 @@
 """Names: which columns a result has, and where they come from.
 
 Keys given as `by` come first and once, coalesced, like Spark's USING. Then the other columns of input 0, then those of
-input 1, names that occur twice with a suffix. Joins over validity add its two ends. Semi and anti joins have the columns
-of input 0 only. Two columns of one name are an error, never a silent choice.
+input 1, names that occur twice with a suffix. Joins over validity add its two ends. Semi and anti joins have the
+columns of input 0 only. Two columns of one name are an error, never a silent choice.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def name_columns(
     for key in by:
         order = sorted(members, reverse=how == "right")
         out.append(OutputColumn(key, tuple(f"{number}.{key}" for number in order), types[0][key]))
-    taken = set(by) | {name for name in columns[0]}
+    taken = {*by, *columns[0]}
     for number in members:
         for name in columns[number]:
             if name in by:

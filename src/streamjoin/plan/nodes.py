@@ -1,4 +1,4 @@
-"""The logical join: what a call means, checked, with columns by name and sizes in ticks. The planner takes it from here."""
+"""The logical join: what a call means, checked, with columns by name and sizes in ticks."""
 
 from __future__ import annotations
 

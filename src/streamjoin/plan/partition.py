@@ -1,19 +1,19 @@
 """Partitioning: which bucket, or buckets, a row goes to; and which bucket a pair belongs to.
 
-| partitioning | when                                     | rows                                   | each pair meets in        |
-|--------------|------------------------------------------|----------------------------------------|---------------------------|
-| by hash      | equality keys                            | one bucket                             | the bucket of its key     |
-| by home      | band, distance: a bound on the values    | one input at home in its cell, the     | the home of that input    |
-|              |                                          | other wherever a partner may be        |                           |
-| by reference | overlap, with a cell size                | both in every cell they cover          | several buckets; kept     |
-|              |                                          |                                        | where max(lo, lo) is      |
-| by matrix    | anything else                            | input 0 along a row, input 1 along a   | where row and column      |
-|              |                                          | column of a matrix of buckets          | cross                     |
+| partitioning | when                       | rows                                      | each pair meets in     |
+|--------------|----------------------------|-------------------------------------------|------------------------|
+| by hash      | equality keys              | one bucket                                | the bucket of its key  |
+| by home      | band, distance: a bound    | one input at home in its cell, the other  | the home of that input |
+|              | on the values              | wherever a partner may be                 |                        |
+| by reference | overlap, with a cell size  | both in every cell that they cover        | several; kept where    |
+|              |                            |                                           | the larger start lies  |
+| by matrix    | anything else              | input 0 along a row, input 1 along a      | where row and column   |
+|              |                            | column of a matrix of buckets             | cross                  |
 
 Placement is by content, never random: a task that runs again sends every row to the same place.
 
-In the second row the side whose rows must know that they met nobody stays at home. Where that is impossible its rows are
-replicated, with an `origin` that all replicas share, and a second stage gives the verdict.
+In the second row the side whose rows must know that they met nobody stays at home. Where that is impossible its rows
+are replicated, with an `origin` that all replicas share, and a second stage gives the verdict.
 """
 
 from __future__ import annotations
@@ -73,7 +73,11 @@ class Partitioning:
 
     def describe(self) -> str:
         """In words, for `explain`."""
-        return "one bucket" if self.buckets == 1 else f"hash of the equality keys over {self.buckets} buckets, no row twice"
+        return (
+            "one bucket"
+            if self.buckets == 1
+            else f"hash of the equality keys over {self.buckets} buckets, no row twice"
+        )
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class HomePartitioning(Partitioning):
         points, below, above = self._points(number, batch)
         if number == self.home:
             return Placement(np.arange(len(batch)), bucket_of_cells(cells_of(points, self.cell), self.buckets))
-        # Wider than exact by what the subtraction and the division can round: too many cells cost a copy, too few a pair.
+        # Wider than exact by what subtraction and division can round: a cell too many costs a copy, one too few a pair.
         slack = 1e-6 * self.cell + 1e-15 * (_finite(points) + _finite(below) + _finite(above))
         with np.errstate(invalid="ignore"):
             lowest, highest = points - below - slack, points + above + slack
@@ -109,7 +113,7 @@ class HomePartitioning(Partitioning):
             reach = grid_radius(self.predicate)
             return axes, reach, reach
         below, above = float(self.predicate.below), float(self.predicate.above)
-        # right - left lies in [-below, above]: from a right row its left partners lie in [right - above, right + below].
+        # right - left lies in [-below, above]; seen from the right that is left - right in [-above, below].
         if number == 1:
             below, above = above, below
         return batch.values[0].astype(np.float64).reshape(-1, 1), below, above
@@ -192,7 +196,7 @@ class ReferencePoint:
 
 @dataclass(frozen=True)
 class MatrixPartitioning(Partitioning):
-    """Input 0 along one row of a matrix of buckets, input 1 along one column: any two rows meet in exactly one bucket."""
+    """Input 0 along a row of a matrix of buckets, input 1 along a column: any two rows meet in exactly one bucket."""
 
     @property
     def shape(self) -> tuple[int, int]:

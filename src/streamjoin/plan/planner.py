@@ -1,9 +1,9 @@
 """The planner: from what a join means to how it runs. One decision per function, each with its reason.
 
-    order          which predicate sorts the runs, what is tested afterwards
-    partitioning   which rows meet where, and whether a second stage must give verdicts
-    hold           whether ordered emission holds inputs or outputs
-    naming         the result's columns
+order          which predicate sorts the runs, what is tested afterwards
+partitioning   which rows meet where, and whether a second stage must give verdicts
+hold           whether ordered emission holds inputs or outputs
+naming         the result's columns
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ExpressionTest:
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """How a join runs: what reads the inputs, what joins them in each bucket, what decides afterwards, what comes out."""
+    """How a join runs: what reads the inputs, joins them in each bucket, decides afterwards, and names the result."""
 
     node: JoinNode
     bindings: tuple[InputBinding, InputBinding]
@@ -72,7 +72,7 @@ class JoinPlan:
 
     @property
     def homed(self) -> tuple[bool, bool]:
-        """Of each input, whether one of a row's replicas must be told from the others: to decide, or to show it once."""
+        """Of each input, whether one of a row's replicas must be told from the others, to decide or to show it once."""
         one, two = (
             replicated and (tracked or late == "output")
             for replicated, tracked, late in zip(
@@ -103,7 +103,7 @@ def plan_join(node: JoinNode) -> JoinPlan:
     tracked, replicated = TRACKED[node.how], partitioning.replicates
     join = TemporalJoin(
         matching=matching,
-        schemas=tuple(pa.schema([part.schema.field(name) for name in part.columns]) for part in node.inputs),  # type: ignore[arg-type]
+        schemas=payload_schemas(node),
         how=node.how,
         outer=node.outer,
         emit=node.emit,
@@ -115,6 +115,12 @@ def plan_join(node: JoinNode) -> JoinPlan:
     return JoinPlan(node, bind_inputs(node, predicates), partitioning, join, name_result(node), residual)
 
 
+def payload_schemas(node: JoinNode) -> tuple[pa.Schema, pa.Schema]:
+    """The user's columns of each input, without the hidden ones."""
+    one, two = (pa.schema([part.schema.field(name) for name in part.columns]) for part in node.inputs)
+    return one, two
+
+
 def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
     """All predicates over values, the one that sorts the runs first.
 
@@ -123,7 +129,7 @@ def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
     """
     predicates = list(node.predicates)
     rank = {Within: 0, Band: 1, Overlaps: 2}
-    predicates.sort(key=lambda predicate: rank[type(predicate)])  # type: ignore[index]
+    predicates.sort(key=lambda predicate: rank[type(predicate)])
     if node.interval is not None:
         times = [part.time for part in node.inputs]
         bounds = node.interval
@@ -156,8 +162,8 @@ def remaining_tests(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[
 def choose_partitioning(node: JoinNode, predicates: tuple[Predicate, ...]) -> Partitioning:
     """Which rows meet where.
 
-    Keys need no copies. A bound on the values keeps one side at home: the one that must know its partners. Intervals have
-    no bound that the call knows, so without a cell size (`cell=`) they go by matrix, which needs to know nothing.
+    Keys need no copies. A bound on the values keeps one side at home: the one that must know its partners. Intervals
+    have no bound that the call knows, so without a cell size (`cell=`) they go by matrix, which needs to know nothing.
     """
     if node.buckets == 1 or node.inputs[0].keys:
         return Partitioning(node.buckets)

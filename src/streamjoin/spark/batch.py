@@ -1,12 +1,13 @@
 """A plan on batch frames: pack, exchange, operate, unpack.
 
     frame 0 --pack--\\
-                      exchange by bucket --operate--> rows                       (nobody's fate is decided elsewhere)
-    frame 1 --pack--/                    --operate--> exchange --verdict--> rows (rows are replicated, and some must know
-                                                                                  that they met nobody)
+                      exchange by bucket --operate--> rows
+    frame 1 --pack--/                    --testify--> exchange --judge--> rows
 
-Each stage is a callable for `mapInArrow`: Arrow in, Arrow out, lazily, inside Spark's own tasks. A batch is a stream that
-ends: one micro-batch per input, then `on_end`.
+The lower way is taken when rows are replicated over buckets and some must know that they met nobody.
+
+Each stage is a callable for `mapInArrow`: Arrow in, Arrow out, lazily, inside Spark's own tasks. A batch is a stream
+that ends: one micro-batch per input, then `on_end`.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ def _in_schema(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     return table if table.schema.equals(schema) else table.cast(schema)
 
 
-def operate(plan: JoinPlan, packed: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Results | Rows | tuple[int, pa.Table]]]:
+def operate(
+    plan: JoinPlan, packed: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, Results | Rows | tuple[int, pa.Table]]]:
     """Join what has arrived, bucket by bucket: what leaves each bucket, and invalid rows `(input, table)` untouched."""
     arrived: dict[int, dict[int, list[pa.Table]]] = defaultdict(lambda: defaultdict(list))
     for bucket, number, kind, table in unpack(packed):

@@ -12,7 +12,18 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, DataType, LongType, StructField, StructType
 
-from streamjoin.algebra import Emit, Grace, InvalidPolicy, LatePolicy, Outer, Predicate, TimeAxis, Validity, Window, join_type
+from streamjoin.algebra import (
+    Emit,
+    Grace,
+    InvalidPolicy,
+    LatePolicy,
+    Outer,
+    Predicate,
+    TimeAxis,
+    Validity,
+    Window,
+    join_type,
+)
 from streamjoin.algebra.policy import Hold, one_of
 from streamjoin.algebra.predicate import Closed
 from streamjoin.errors import CallError, UnsupportedError
@@ -23,7 +34,7 @@ from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.spark.batch import run_batch
 from streamjoin.spark.explain import remember
 from streamjoin.spark.frames import InputFrame, key_columns
-from streamjoin.spark.predicates import both, bind_predicates
+from streamjoin.spark.predicates import bind_predicates, both
 
 MOST_DEFAULT_BUCKETS: Final = 64
 
@@ -66,7 +77,7 @@ class JoinCall:
         return remember(frame, plan)
 
     def _frames(self) -> tuple[InputFrame, InputFrame]:
-        frames = list(self.frames) if isinstance(self.frames, list | tuple) else [self.frames]
+        frames: list[Any] = list(self.frames) if isinstance(self.frames, list | tuple) else [self.frames]
         if len(frames) < 2:
             raise CallError(f"a join needs two frames, got {len(frames)}", hint="sj.join([a, b], ...)")
         if len(frames) > 2:
@@ -94,9 +105,13 @@ class JoinCall:
             raise CallError('outer="snapshot" needs validity', hint="give a window=, or use outer='row'")
         schemas = [part.schema() for part in inputs]
         nodes = tuple(
-            InputNode(schemas[n], inputs[n].columns, tuple(key[n] for key in keys), times[n], resolved[n]) for n in (0, 1)
+            InputNode(schemas[n], inputs[n].columns, tuple(key[n] for key in keys), times[n], resolved[n])
+            for n in (0, 1)
         )
-        user_schemas = [pa.schema([schema.field(name) for name in part.columns]) for schema, part in zip(schemas, inputs, strict=True)]
+        user_schemas = [
+            pa.schema([schema.field(name) for name in part.columns])
+            for schema, part in zip(schemas, inputs, strict=True)
+        ]
         return JoinNode(
             inputs=(nodes[0], nodes[1]),
             by=by,
@@ -126,7 +141,9 @@ class JoinCall:
             names = _listed(self.by)
             for name in names:
                 if not isinstance(name, str):
-                    raise CallError(f"by takes column names, got {name!r}", hint="use left_by= and right_by= for expressions")
+                    raise CallError(
+                        f"by takes column names, got {name!r}", hint="use left_by= and right_by= for expressions"
+                    )
             pairs = [both(inputs, name, name) for name in names]
             for pair in pairs:
                 if pair[0] != pair[1] or pair[0] not in inputs[0].columns:
@@ -147,18 +164,20 @@ class JoinCall:
         for number, (window, time) in enumerate(zip(windows, times, strict=True)):
             part = inputs[number]
             if window is not None and not isinstance(window, Window):
-                raise CallError(f"window must be a window, got {window!r}", hint='for example window=sj.Range("2 seconds")')
+                raise CallError(
+                    f"window must be a window, got {window!r}", hint='for example window=sj.Range("2 seconds")'
+                )
             if isinstance(window, Validity):
                 if time is not None:
                     raise CallError("Validity brings its own time", hint="leave time= out for this input")
-                windows[number] = Validity(part.resolve(window.start), part.resolve(window.end))
-                names[number] = windows[number].start
-                part.time_axis(str(windows[number].start))
-                if part.types[windows[number].start] != part.types[windows[number].end]:
+                start, end = part.resolve(window.start), part.resolve(window.end)
+                part.time_axis(start)
+                if part.types[start] != part.types[end]:
+                    kinds = f"{part.types[start].simpleString()} and {part.types[end].simpleString()}"
                     raise CallError(
-                        f"the two ends of a validity must have one type, got "
-                        f"{part.types[windows[number].start].simpleString()} and {part.types[windows[number].end].simpleString()}"
+                        f"the two ends of a validity must have one type, got {kinds}", hint="cast one of them"
                     )
+                windows[number], names[number] = Validity(start, end), start
             elif time is not None:
                 if window is None and not event:
                     raise CallError(
@@ -179,7 +198,7 @@ class JoinCall:
             return None, None
         axes = [part.time_axis(name) for part, name in zip(inputs, times, strict=True) if name is not None]
         kinds = [part.types[name] for part, name in zip(inputs, times, strict=True) if name is not None]
-        if axes[0] is not TimeAxis.INTEGER and kinds[0] != kinds[1] or axes[0] != axes[1]:
+        if (axes[0] is not TimeAxis.INTEGER and kinds[0] != kinds[1]) or axes[0] != axes[1]:
             raise CallError(
                 f"the inputs' times have different types: {kinds[0].simpleString()} and {kinds[1].simpleString()}",
                 hint="cast one of them: they must count the same thing",
@@ -195,7 +214,8 @@ class JoinCall:
             raise CallError("an interval join needs the time of both inputs", hint='on="ts", or left_on= and right_on=')
         if self.lower is None or self.upper is None:
             raise CallError(
-                "an interval join needs both bounds", hint='lower="0 seconds", upper="10 minutes": right - left lies between'
+                "an interval join needs both bounds",
+                hint='lower="0 seconds", upper="10 minutes": right - left lies between',
             )
         lower, upper = axis.ticks(self.lower, "lower"), axis.ticks(self.upper, "upper")
         if lower > upper:

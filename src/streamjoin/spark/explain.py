@@ -1,4 +1,4 @@
-"""What a joined frame will do, in words. A plan is found again by an id in the metadata of the result's first column."""
+"""What a joined frame will do, in words. Its plan is found by an id in the metadata of the result's first column."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def plan_of(frame: DataFrame) -> JoinPlan:
         if number in _plans:
             return _plans[number]
     raise CallError(
-        "this frame does not come from a streamjoin call", hint="explain the frame that sj.join returned, or one made from it"
+        "this frame does not come from a streamjoin call",
+        hint="explain the frame that sj.join returned, or one made from it",
     )
 
 
@@ -78,7 +79,15 @@ def _predicate(first: object) -> str:
 
 def _order(plan: JoinPlan) -> str:
     first = plan.join.matching.first
-    by = "ts" if first is None else "value" if isinstance(first, Band) else "lo" if isinstance(first, Overlaps) else "grid row, x"
+    by = (
+        "ts"
+        if first is None
+        else "value"
+        if isinstance(first, Band)
+        else "lo"
+        if isinstance(first, Overlaps)
+        else "grid row, x"
+    )
     return f"runs sorted by ({'key, ' if plan.node.inputs[0].keys else ''}{by})"
 
 

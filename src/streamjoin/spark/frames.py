@@ -1,8 +1,8 @@
 """Reading frames: what columns and types they have, and the hidden columns that a join needs beside them.
 
-A column may be given by name or as an expression. Keys and values of the two inputs are brought to a common type by Spark
-itself, so that they are equal as Spark's `=` says; where that takes a cast, the cast value is a hidden column that does not
-appear in the result.
+A column may be given by name or as an expression. Keys and values of the two inputs are brought to a common type by
+Spark itself, so that they are equal as Spark's `=` says; where that takes a cast, the cast value is a hidden column
+that does not appear in the result.
 """
 
 from __future__ import annotations
@@ -208,7 +208,9 @@ def kind_is_scalar(kind: DataType) -> bool:
 def value_type(inputs: tuple[InputFrame, InputFrame], names: tuple[str, str], what: str) -> DataType:
     """The type in which two value columns are subtracted and ordered: long, double, a short decimal, or a time."""
     for part, name in zip(inputs, names, strict=True):
-        if not isinstance(part.types[name], (*_INTEGERS, *_FLOATS, DecimalType, DateType, TimestampType, TimestampNTZType)):
+        if not isinstance(
+            part.types[name], (*_INTEGERS, *_FLOATS, DecimalType, DateType, TimestampType, TimestampNTZType)
+        ):
             raise CallError(
                 f"{what} needs numbers or times, {name!r} of {part.where} is {part.types[name].simpleString()}",
                 hint="cast the column to a number",
@@ -233,4 +235,3 @@ def number_type_check(part: InputFrame, name: str, what: str) -> None:
             f"{what} needs numbers, {name!r} of {part.where} is {part.types[name].simpleString()}",
             hint="cast the column to double",
         )
-

@@ -1,7 +1,7 @@
 """Bucket labels: one int per bucket that Spark's hash partitioner sends to a partition of its own.
 
-Spark places a row of `repartition(n, label)` in partition `pmod(murmur3(label, 42), n)`. The ints 0 and 1 both fall into
-partition 1 of 2, so plain numbers would leave cores idle. Labels are found here, without asking Spark.
+Spark places a row of `repartition(n, label)` in partition `pmod(murmur3(label, 42), n)`. The ints 0 and 1 both fall
+into partition 1 of 2, so plain numbers would leave cores idle. Labels are found here, without asking Spark.
 """
 
 from __future__ import annotations

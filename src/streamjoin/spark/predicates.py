@@ -1,7 +1,7 @@
 """Predicates over frames: names to columns, columns to common types, bounds to the unit of those types.
 
-On whole numbers (integers, decimals as their unscaled digits, times as ticks) every bound becomes a closed integer bound,
-so that nothing is rounded. On doubles bounds stay as they were given.
+On whole numbers (integers, decimals as their unscaled digits, times as ticks) every bound becomes a closed integer
+bound, so that nothing is rounded. On doubles bounds stay as they were given.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def bind_predicates(
     inputs: Inputs, where: Predicate | None
 ) -> tuple[list[tuple[str, str]], list[Predicate], str | None]:
     """The equality keys, the predicates over values with their columns found, and the theta text of a conjunction."""
-    keys, predicates, texts = [], [], []
+    keys: list[tuple[str, str]] = []
+    predicates: list[Predicate] = []
+    texts: list[str] = []
     if where is not None and not isinstance(where, Predicate):
         raise CallError(
             f"where must be a predicate, got {where!r}",
@@ -88,7 +90,9 @@ def _whole(kind: DataType, bound: Any) -> Any:
 
 def _check_number(bound: Any, where: str) -> None:
     if isinstance(bound, bool) or not isinstance(bound, int | float | Decimal | Fraction):
-        raise CallError(f"a band's bounds must be numbers {where}, got {bound!r}", hint="for example below=0.5, above=0.5")
+        raise CallError(
+            f"a band's bounds must be numbers {where}, got {bound!r}", hint="for example below=0.5, above=0.5"
+        )
 
 
 def bind_overlaps(inputs: Inputs, overlaps: Overlaps) -> Overlaps:

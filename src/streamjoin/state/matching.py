@@ -1,8 +1,8 @@
 """Matching: which order the rows of a run have, and how two runs find their pairs.
 
-The first predicate chooses the order and the kernel; validity is tested inside the kernel. What is left of a conjunction
-is tested on the index pairs, chunk by chunk: values of further predicates, key values where group codes are hashes,
-expressions, and whose bucket a pair belongs to.
+The first predicate chooses the order and the kernel; validity is tested inside the kernel. What is left of a
+conjunction is tested on the index pairs, chunk by chunk: values of further predicates, key values where group codes are
+hashes, expressions, and whose bucket a pair belongs to.
 
 | first predicate | order of a run          | kernel                                             |
 |-----------------|-------------------------|----------------------------------------------------|
@@ -164,9 +164,7 @@ class Matching:
             return candidates
         # The kernel found everyone within the chord and a hair; the great circle decides.
         exact = ValueTest(first, 0)
-        return (
-            (i[keep], j[keep]) for i, j in candidates for keep in [exact.holds(a.rows, i, b.rows, j)]
-        )
+        return ((i[keep], j[keep]) for i, j in candidates for keep in [exact.holds(a.rows, i, b.rows, j)])
 
 
 def _forever(batch: Batch) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""A run: rows of one input in the order of the join's matching. Immutable, named by an id that no other attempt uses."""
+"""A run: rows of one input in the order of the join's matching. Immutable, and named by an id of its own."""
 
 from __future__ import annotations
 

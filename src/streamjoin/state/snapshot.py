@@ -1,4 +1,4 @@
-"""Snapshots: a small manifest, and blobs by name. Blobs of immutable runs keep their names, so they are written once."""
+"""Snapshots: a small manifest, and blobs by name. A run keeps its name for life, so its blob is written once."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ NO_PIECES: Pieces = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, n
 
 @dataclass(frozen=True)
 class Decided:
-    """Rows that have left a tracked area, whether each had a partner, and the pieces `(row, from, to)` that were met."""
+    """Rows that have left a tracked area, whether each met anyone, and the pieces `(row, from, to)` where it did."""
 
     rows: Batch
     matched: Mask
@@ -110,7 +110,7 @@ class SweepArea:
         return smallest
 
     def purge(self, progress: int) -> Iterator[Decided]:
-        """Remove every row whose end is not after `progress`; a tracked area hands them out. Then merge what is left."""
+        """Remove every row that ends at or before `progress` (a tracked area hands them out), then merge the rest."""
         self.progress = max(self.progress, progress)
         for kept in self.kept:
             kept.fresh = False
@@ -177,7 +177,12 @@ class SweepArea:
         """What is kept; every run under its own id."""
         runs, blobs = [], {}
         for kept in self.kept:
-            entry: dict[str, Any] = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
+            entry: dict[str, Any] = {
+                "id": kept.run.id,
+                "rows": len(kept.run),
+                "expired": kept.expired,
+                "fresh": kept.fresh,
+            }
             blobs[f"{name}/run/{kept.run.id}"] = table_to_bytes(kept.run.rows.to_table())
             if kept.matched is not None:
                 blobs[f"{name}/matched/{kept.run.id}"] = np.packbits(kept.matched).tobytes()
@@ -194,11 +199,16 @@ class SweepArea:
         for entry in snapshot.manifest["runs"]:
             rows = Batch.from_table(table_from_bytes(snapshot.blobs[f"{name}/run/{entry['id']}"]))
             prepared = self.matching.run_of(rows)
-            kept = Kept(Run(rows, prepared.value, prepared.cell, prepared.axes, entry["id"]), None, entry["expired"], entry["fresh"])
+            kept = Kept(
+                Run(rows, prepared.value, prepared.cell, prepared.axes, entry["id"]),
+                None,
+                entry["expired"],
+                entry["fresh"],
+            )
             if self.tracked:
                 bits = np.frombuffer(snapshot.blobs[f"{name}/matched/{entry['id']}"], np.uint8)
                 kept.matched = np.unpackbits(bits, count=entry["rows"]).astype(np.bool_)
             if self.covered:
                 table = table_from_bytes(snapshot.blobs[f"{name}/pieces/{entry['id']}"])
-                kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to"))]  # type: ignore[list-item]
+                kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to"))]
             self.kept.append(kept)

@@ -129,10 +129,11 @@ def _column(node: Field, table: pa.Table) -> _Value:
     if (found := from_arrow(column.type)) != node.type:
         name = ".".join((node.column, *node.path))
         raise CallError(
-            f"column {name!r} of input {node.input} must be {node.type} as in the schema it was parsed with, got {found}",
+            f"column {name!r} of input {node.input} must be {node.type} as when it was parsed, got {found}",
             hint="parse the expression with the schemas of the tables",
         )
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    # A mask of length one is spread by numpy like a constant: most columns have no NULL, and cost no mask.
+    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else np.ones(1, dtype=bool)
     if node.type == STRING:
         return _Value(column, valid)
     if node.type.name == "decimal":
@@ -141,7 +142,9 @@ def _column(node: Field, table: pa.Table) -> _Value:
         return _Value(np.zeros(1, dtype=np.bool_), valid)
     if node.type not in (BOOLEAN, *INTEGERS, FLOAT, DOUBLE):
         column = column.view(pa.int32() if node.type == DATE else pa.int64())
-    return _Value(column.fill_null(False if node.type == BOOLEAN else 0).to_numpy(zero_copy_only=False), valid)
+    if column.null_count:
+        column = column.fill_null(False if node.type == BOOLEAN else 0)
+    return _Value(column.to_numpy(zero_copy_only=False), valid)
 
 
 # Failures ------------------------------------------------------------------------------------------------------------

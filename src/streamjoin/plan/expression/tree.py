@@ -110,6 +110,9 @@ def compare(operator: str, left: Node, right: Node) -> Node:
     streamjoin.plan.expression.tree.Outside: comparing string with int, for which Spark casts the string
     """
     kind = _common(left.type, right.type)
+    if operator in ("<", "<=", ">", ">=") and (_beyond_long(left, right) or _beyond_long(right, left)):
+        # There Spark answers at once, without a look at the row: TRUE or FALSE even where the integer is NULL.
+        raise Outside(f"{left.type} {operator} {right.type} with a number that no bigint reaches")
     return Call(BOOLEAN, operator, (cast(left, kind), cast(right, kind)))
 
 
@@ -233,6 +236,14 @@ def _common(left: SqlType, right: SqlType) -> SqlType:
     if is_numeric(left) and is_numeric(right):
         raise Outside(f"comparing {left} with {right}, which takes more than 38 digits")
     raise Outside(f"comparing {left} with {right}")
+
+
+def _beyond_long(number: Node, other: Node) -> bool:
+    if other.type not in INTEGERS or number.type.name != "decimal" or not isinstance(number, Literal):
+        return False
+    assert isinstance(number.value, int)  # as every decimal literal
+    one = 10**number.type.scale
+    return not -(1 << 63) * one <= number.value <= ((1 << 63) - 1) * one
 
 
 def _to_decimal(node: Node) -> Node:
