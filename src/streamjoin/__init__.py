@@ -21,6 +21,7 @@ from streamjoin.algebra import (
 from streamjoin.api import explain, join, join_band, join_interval, join_overlap, join_within, session
 from streamjoin.errors import (
     CallError,
+    EvaluationError,
     InvalidRowError,
     LateRowError,
     SnapshotError,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CallError",
+    "EvaluationError",
     "Fixed",
     "Grace",
     "InvalidRowError",

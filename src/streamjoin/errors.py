@@ -53,6 +53,10 @@ class LateRowError(StreamjoinError, ValueError):
     """A row that arrived behind its input's progress, under the policy `late="fail"`."""
 
 
+class EvaluationError(StreamjoinError, ArithmeticError):
+    """A row for which an expression has no value: overflow, or division by zero. Spark's ANSI mode fails there, too."""
+
+
 class SnapshotError(StreamjoinError, ValueError):
     """A snapshot that does not belong to the operator it was given to."""
 

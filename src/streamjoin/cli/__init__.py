@@ -2,6 +2,8 @@
 
 import typer
 
+from streamjoin.cli.demo import demo
+from streamjoin.cli.explain import explain
 from streamjoin.cli.version import version
 
 app = typer.Typer(
@@ -11,6 +13,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
+app.command()(demo)
+app.command()(explain)
 app.command()(version)
 
 

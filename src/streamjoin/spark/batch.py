@@ -37,6 +37,7 @@ from streamjoin.state import Batch
 # Rows are collected to this many before they are packed: Spark hands over a few thousand at a time.
 ROWS_PER_PACK: Final = 1 << 18
 BYTES_PER_PACK: Final = 64 << 20
+ROWS_PER_BATCH: Final = 1 << 16
 # Origins of different tasks never meet: each task counts from its own multiple of this.
 ORIGINS_PER_TASK: Final = 1 << 40
 
@@ -111,6 +112,11 @@ def _in_schema(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     return table if table.schema.equals(schema) else table.cast(schema)
 
 
+def in_batches(table: pa.Table) -> list[pa.RecordBatch]:
+    """The rows in pieces that Spark takes over without holding a large result twice."""
+    return table.to_batches(max_chunksize=ROWS_PER_BATCH)  # type: ignore[no-any-return]
+
+
 def operate(
     plan: JoinPlan, packed: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[int, Results | Rows | tuple[int, pa.Table]]]:
@@ -141,9 +147,9 @@ class Operate:
         naming = self.plan.naming
         for _, output in operate(self.plan, packed):
             if isinstance(output, Results):
-                yield from naming.assemble(output.payload, output.ts, output.te).to_batches()
+                yield from in_batches(naming.assemble(output.payload, output.ts, output.te))
             elif isinstance(output, tuple):
-                yield from naming.assemble_invalid(*output).to_batches()
+                yield from in_batches(naming.assemble_invalid(*output))
 
 
 @dataclass(frozen=True)
@@ -184,9 +190,9 @@ class Judge:
                 if ordered:
                     held.add(results)
                 else:
-                    yield from naming.assemble(results.payload, results.ts, results.te).to_batches()
+                    yield from in_batches(naming.assemble(results.payload, results.ts, results.te))
             elif kind == "invalid":
-                yield from naming.assemble_invalid(number, table).to_batches()
+                yield from in_batches(naming.assemble_invalid(number, table))
             else:
                 list(verdicts[number].on_batch(0 if kind == "candidate" else 1, Batch.from_table(table)))
         for verdict in verdicts.values():
@@ -194,4 +200,4 @@ class Judge:
                 assert isinstance(output, Results)
                 held.add(output)
         for results in held.release(FOREVER):
-            yield from naming.assemble(results.payload, results.ts, results.te).to_batches()
+            yield from in_batches(naming.assemble(results.payload, results.ts, results.te))

@@ -112,15 +112,19 @@ class JoinCall:
             pa.schema([schema.field(name) for name in part.columns])
             for schema, part in zip(schemas, inputs, strict=True)
         ]
+        expression = None if theta is None else Expression.parse(theta, user_schemas)
+        how = join_type(self.how)
+        if expression is not None and how != "inner":
+            check_agreement(expression, inputs)
         return JoinNode(
             inputs=(nodes[0], nodes[1]),
             by=by,
             predicates=tuple(predicates),
-            theta=None if theta is None else Expression.parse(theta, user_schemas),
+            theta=expression,
             interval=interval,
             axis=axis,
             time_type=time_type,
-            how=join_type(self.how),
+            how=how,
             outer=one_of(self.outer, Outer, "outer"),  # type: ignore[arg-type]
             emit=one_of(self.emit, Emit, "emit"),  # type: ignore[arg-type]
             hold="auto" if self.hold == "auto" else one_of(self.hold, Hold, "hold"),  # type: ignore[arg-type]
@@ -267,6 +271,25 @@ class JoinCall:
         if isinstance(self.cell, bool) or not isinstance(self.cell, int | float) or not 0 < self.cell < float("inf"):
             raise CallError(f"cell must be a positive number, got {self.cell!r}", hint="leave it out to have it chosen")
         return float(self.cell)
+
+
+def check_agreement(expression: Expression, inputs: tuple[InputFrame, InputFrame]) -> None:
+    """Refuse a theta that this session or these columns would have Spark evaluate in another way than we do."""
+    conf = inputs[0].frame.sparkSession.conf
+    for name, ours in (("spark.sql.ansi.enabled", "true"), ("spark.sql.caseSensitive", "false")):
+        if str(conf.get(name, ours)).lower() != ours:
+            raise UnsupportedError(
+                f"theta outside an inner join is evaluated as Spark does with {name}={ours}, and this session differs",
+                hint=f"set {name}={ours} for this join, or use how='inner'",
+            )
+    for part, columns in zip(inputs, expression.columns(), strict=True):
+        for column in columns:
+            kind = part.types[column].simpleString()
+            if "collate" in kind or "char" in kind:
+                raise UnsupportedError(
+                    f"theta outside an inner join compares strings by their bytes, and {column!r} of {part.where} is {kind}",
+                    hint="use how='inner', or compare lower(...) of it in a column of its own",
+                )
 
 
 def _listed(option: Any) -> list[Any]:

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamjoin.errors import CallError, StreamjoinError
+from streamjoin.errors import CallError, EvaluationError
 from streamjoin.plan.expression import decimals
 from streamjoin.plan.expression.sqltypes import (
     BIGINT,
@@ -66,10 +66,6 @@ _NUMPY = {
     TIMESTAMP_NTZ: np.int64,
     INTERVAL: np.int64,
 }
-
-
-class EvaluationError(StreamjoinError, ArithmeticError):
-    """A row for which an expression has no value: overflow, or division by zero. Spark's ANSI mode fails there, too."""
 
 
 @dataclass(frozen=True)

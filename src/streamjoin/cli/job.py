@@ -1,0 +1,103 @@
+"""Jobs: a Python file with a function that takes frames by name and returns one.
+
+    def near(ball, players):
+        return sj.join_within(ball, players, on=("x", "y"), radius=2.0, time="ts", window=sj.Range("2 seconds"))
+
+The parameters' names are the inputs' names. A parameter `spark` gets the session, `**frames` takes every input that is
+left. A file with several functions means the one called `job`; names that begin with `_`, and functions that were
+imported, do not count.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from streamjoin import CallError
+
+SESSION: Final = "spark"
+Job = Callable[..., Any]
+_BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def load_job(path: Path) -> Job:
+    """The job that a file holds."""
+    functions = _own_functions(_run(path))
+    if not functions:
+        raise CallError(
+            f"{path} has no function", hint="write one that takes the frames and returns one: def job(R, S): ..."
+        )
+    if len(functions) == 1:
+        return next(iter(functions.values()))
+    if "job" not in functions:
+        raise CallError(
+            f"{path} has {len(functions)} functions and none is called 'job': {', '.join(functions)}",
+            hint="call one of them job, or let the names of the others begin with _",
+        )
+    return functions["job"]
+
+
+def _run(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise CallError(f"there is no job file {path}", hint="a job is a Python file with a function")
+    name = f"streamjoin_job_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise CallError(f"{path} is not a Python file", hint="its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look for their module there
+    sys.path.insert(0, str(path.resolve().parent))  # a job may import its neighbours, as a script may
+    spec.loader.exec_module(module)
+    return module
+
+
+def _own_functions(module: ModuleType) -> dict[str, Job]:
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+def check_names(job: Job, given: Iterable[str]) -> None:
+    """Refuse inputs that the job does not take, and a job that takes inputs which were not given."""
+    names = list(given)
+    parameters = inspect.signature(job).parameters.values()
+    signature = f"{job.__name__}{inspect.signature(job)}"
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    named = [parameter for parameter in parameters if parameter.kind in _BY_NAME]
+    if any(parameter.kind is parameter.POSITIONAL_ONLY for parameter in parameters):
+        raise CallError(f"inputs are handed over by name, and {signature} wants some by position", hint="remove the /")
+    missing = [
+        parameter.name
+        for parameter in named
+        if parameter.default is parameter.empty and parameter.name not in (*names, SESSION)
+    ]
+    if missing:
+        raise CallError(
+            f"{signature} wants the input {missing[0]!r}, which was not given",
+            hint=f"add {missing[0]}=PATH" + (f"; given were {', '.join(names)}" if names else ""),
+        )
+    unwanted = [name for name in names if name not in {parameter.name for parameter in named}]
+    if unwanted and not takes_any:
+        raise CallError(
+            f"the input {unwanted[0]!r} was given, and {signature} has no parameter of that name",
+            hint="name inputs like the function's parameters",
+        )
+
+
+def run_job(job: Job, spark: Any, frames: Mapping[str, Any]) -> Any:
+    """What the job makes of the frames: one frame."""
+    wants_session = SESSION in inspect.signature(job).parameters
+    result = job(**({SESSION: spark} if wants_session else {}), **frames)
+    if not hasattr(result, "mapInArrow"):
+        raise CallError(
+            f"{job.__name__} must return a DataFrame, got {type(result).__name__}",
+            hint="return the joined frame, without collecting or showing it",
+        )
+    return result

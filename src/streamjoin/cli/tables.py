@@ -1,0 +1,78 @@
+"""Inputs from files: `NAME=PATH` on the command line to frames by name. A path is a file or a folder of them.
+
+| files end in                    | format  | types                                            |
+|---------------------------------|---------|--------------------------------------------------|
+| .parquet                        | Parquet | the files'                                       |
+| .csv                            | CSV     | guessed from the values; the first line has names |
+| .json, .jsonl, .ndjson          | JSON    | guessed from the values; one object per line     |
+
+The last two also compressed: .gz, .bz2, .zst. In a folder, names that begin with `_` or `.` do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from streamjoin import CallError
+
+FORMATS: Final = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+COMPRESSED: Final = (".gz", ".bz2", ".zst")
+
+
+def named_paths(options: Iterable[str]) -> dict[str, Path]:
+    """The paths by name.
+
+    >>> named_paths(["R=data/r.csv"])
+    {'R': PosixPath('data/r.csv')}
+    """
+    paths: dict[str, Path] = {}
+    for option in options:
+        name, equals, path = option.partition("=")
+        if not equals or not name.isidentifier() or not path:
+            raise CallError(f"an input is written NAME=PATH, got {option!r}", hint="for example --table R=data/r.csv")
+        if name == "spark":
+            raise CallError("an input cannot be called 'spark'", hint="that name is the session's")
+        if name in paths:
+            raise CallError(f"the input {name!r} was given twice", hint="a folder can hold several files")
+        paths[name] = Path(path)
+    return paths
+
+
+def format_of(path: Path) -> str:
+    """The format of a file, or the one format of all files in a folder."""
+    if not path.exists():
+        raise CallError(f"there is no file or folder {path}")
+    files = [path] if path.is_file() else [file for file in sorted(path.rglob("*")) if _counts(file, path)]
+    if not files:
+        raise CallError(f"the folder {path} has no files")
+    found: dict[str, Path] = {}
+    for file in files:
+        plain = file.with_suffix("") if file.suffix in COMPRESSED else file
+        kind = FORMATS.get(plain.suffix.lower())
+        if kind is None:
+            raise CallError(f"cannot tell the format of {file}", hint=f"files must end in {', '.join(FORMATS)}")
+        found.setdefault(kind, file)
+    if len(found) > 1:
+        raise CallError(
+            f"the folder {path} mixes formats: {' and '.join(str(file) for file in found.values())}",
+            hint="put them into folders of their own",
+        )
+    return next(iter(found))
+
+
+def _counts(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
+    return file.is_file() and not hidden
+
+
+def read_table(spark: Any, path: Path) -> Any:
+    """The rows of a file or folder as a frame."""
+    kind = format_of(path)
+    reader = spark.read
+    if kind == "csv":
+        reader = reader.option("header", True).option("inferSchema", True)
+    elif kind == "json":
+        reader = reader.option("inferTimestamp", True)
+    return reader.format(kind).load(str(path.resolve()))
