@@ -96,6 +96,11 @@ def join_interval(
     [Decimal('9.5')]
     """
     times = list(_two_sides(on, left_on, right_on, "join_interval"))
+    if lower is None or upper is None:
+        raise CallError(
+            f"an interval join needs both bounds, got lower={lower!r} and upper={upper!r}",
+            hint='lower="0 seconds", upper="10 minutes": right - left lies between',
+        )
     _refuse(options, {"time", "window", "outer", "validity"}, "join_interval")
     return JoinCall([left, right], time=times, lower=lower, upper=upper, closed=closed, **_checked(options)).run()
 

@@ -20,18 +20,17 @@ NEVER: Final = int(np.iinfo(np.int64).min)
 FOREVER: Final = int(np.iinfo(np.int64).max)
 
 
-def saturating_add(times: Times, ticks: int) -> Times:
+def saturating_add(times: Times, ticks: int | Times) -> Times:
     """`times + ticks`, staying at the infinities instead of wrapping around.
 
     >>> saturating_add(np.array([1, FOREVER - 1]), 5).tolist() == [6, FOREVER]
     True
     """
+    step = np.asarray(ticks, np.int64)
     with np.errstate(over="ignore"):
-        moved = times + np.int64(ticks)
-    if ticks >= 0:
-        moved = np.where(moved < times, FOREVER, moved)
-    else:
-        moved = np.where(moved > times, NEVER, moved)
+        moved = times + step
+    moved = np.where((step >= 0) & (moved < times), FOREVER, moved)
+    moved = np.where((step < 0) & (moved > times), NEVER, moved)
     infinite = (times == FOREVER) | (times == NEVER)
     return np.where(infinite, times, moved)
 

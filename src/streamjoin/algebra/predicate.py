@@ -170,15 +170,19 @@ class Within(Predicate):
     def holds(self, left: Sequence[Values], right: Sequence[Values]) -> Mask:
         if self.metric == "haversine":
             return np.asarray(haversine(left[0], left[1], right[0], right[1]) <= self.radius, bool)
-        gaps = [np.abs(two - one) for one, two in zip(left, right, strict=True)]
-        if self.metric == "euclidean":
-            # Squares on both sides: no root, and the same rounding as the kernels. The largest gap is tested as well,
-            # because squares of very small numbers vanish.
+        with np.errstate(over="ignore", invalid="ignore"):
+            # As doubles, like the kernels: squares of integers would wrap around.
+            gaps = [
+                np.abs(two.astype(np.float64) - one.astype(np.float64)) for one, two in zip(left, right, strict=True)
+            ]
             near = np.max(gaps, axis=0) <= self.radius
-            return np.asarray(near & (sum(gap * gap for gap in gaps) <= self.radius * self.radius), bool)
-        if self.metric == "manhattan":
-            return np.asarray(sum(gaps) <= self.radius, bool)
-        return np.asarray(np.max(gaps, axis=0) <= self.radius, bool)
+            if self.metric == "euclidean":
+                # Squares on both sides: no root, and the same rounding as the kernels. The largest gap is tested as
+                # well, because squares of very small numbers vanish.
+                near &= sum(gap * gap for gap in gaps) <= self.radius * self.radius
+            elif self.metric == "manhattan":
+                near &= sum(gaps) <= self.radius
+        return np.asarray(near, bool)
 
 
 @dataclass(frozen=True)
@@ -271,7 +275,8 @@ def theta(text: str) -> Theta:
 
 
 def exact_difference(a: Values, b: Values) -> Values:
-    """`a - b`; integers too far apart for int64 saturate instead of wrapping around.
+    """`a - b`; integers too far apart saturate at +-(2**63 - 1) instead of wrapping around. The same on both sides, so
+    that a bound of 2**63 - 1 is no bound, upwards and downwards.
 
     >>> exact_difference(np.array([2**62]), np.array([-(2**62)])).tolist() == [2**63 - 1]
     True
@@ -279,9 +284,9 @@ def exact_difference(a: Values, b: Values) -> Values:
     with np.errstate(over="ignore", invalid="ignore"):
         difference = a - b
     if difference.dtype.kind == "i":
-        info = np.iinfo(difference.dtype)
-        difference = np.where((a >= b) & (difference < 0), info.max, difference)
-        difference = np.where((a < b) & (difference > 0), info.min, difference)
+        most = np.iinfo(difference.dtype).max
+        difference = np.where((a >= b) & (difference < 0), most, difference)
+        difference = np.where((a < b) & ((difference > 0) | (difference < -most)), -most, difference)
     return difference
 
 

@@ -77,7 +77,7 @@ class Range(Window):
         if self.slide is None:
             return saturating_add(ts, self.size)
         assert isinstance(self.slide, int)
-        return saturating_add(ts - ts % self.slide, self.size)
+        return saturating_add(ts, self.size - ts % self.slide)  # the grid point itself may lie before all time
 
     @property
     def longest(self) -> int | None:
@@ -99,7 +99,7 @@ class Fixed(Window):
 
     def ends(self, ts: Times) -> Times:
         assert isinstance(self.size, int), "resolve the window first"
-        return saturating_add(ts - ts % self.size, self.size)
+        return saturating_add(ts, self.size - ts % self.size)
 
     @property
     def longest(self) -> int | None:

@@ -2,6 +2,7 @@
 
 import typer
 
+from streamjoin.cli import bench
 from streamjoin.cli.demo import demo
 from streamjoin.cli.explain import explain
 from streamjoin.cli.version import version
@@ -13,6 +14,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
+app.add_typer(bench.app, name="bench")
 app.command()(demo)
 app.command()(explain)
 app.command()(version)

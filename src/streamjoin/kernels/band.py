@@ -68,9 +68,10 @@ def _band(
             k = j
             while k < b_end:
                 gap = difference(b_value[k], value)
-                if not (gap < high or (high_closed and gap == high)):
+                if gap > high or (not high_closed and gap == high):
                     break
-                if not timed or max(a_ts[i], b_ts[k]) < min(a_te[i], b_te[k]):
+                # Infinity less infinity is NaN: in no band, but further values may be.
+                if gap >= low and (not timed or max(a_ts[i], b_ts[k]) < min(a_te[i], b_te[k])):
                     if out_a is not None:
                         out_a[found] = i
                         out_b[found] = k

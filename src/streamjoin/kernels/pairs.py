@@ -58,13 +58,13 @@ def _saturating(a: Any, b: Any) -> Any:
     # Asked before subtracting: compiled code may assume that a signed subtraction never wraps around.
     if b < 0 and a > 9223372036854775807 + b:
         return 9223372036854775807
-    if b > 0 and a < -9223372036854775807 - 1 + b:
-        return -9223372036854775807 - 1
+    if b >= 0 and a < -9223372036854775807 + b:
+        return -9223372036854775807
     return a - b
 
 
 def difference(a: Any, b: Any) -> Any:
-    """`a - b`; integers too far apart for int64 saturate."""
+    """`a - b`; integers too far apart saturate at +-(2**63 - 1), so that negating a difference is exact."""
     return a - b if isinstance(a, float) else _saturating(int(a), int(b))
 
 

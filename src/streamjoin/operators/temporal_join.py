@@ -102,8 +102,8 @@ class TemporalJoin:
         """Two operators may share a snapshot iff this is equal."""
         schemas = [[(field.name, str(field.type)) for field in schema] for schema in self.schemas]
         return repr((
-            self.matching.first, self.matching.timed, self.how, self.outer, self.emit, self.hold, self.late,
-            self.validity, self.replicated, schemas,
+            self.matching.first, self.matching.tests, self.matching.timed, self.how, self.outer, self.emit, self.hold,
+            self.late, self.validity, self.replicated, schemas,
         ))  # fmt: skip
 
     def build(self) -> RunningTemporalJoin:
@@ -305,7 +305,7 @@ class RunningTemporalJoin(Operator):
         manifest = {
             "format": FORMAT,
             "fingerprint": self.config.fingerprint,
-            "progress": self.times.times,
+            "progress": list(self.times.times),
             "figures": dict(self.figures),
         }
         whole = Snapshot(manifest)

@@ -127,7 +127,7 @@ class RunningVerdict(Operator):
         manifest = {
             "format": FORMAT,
             "fingerprint": self.config.fingerprint,
-            "progress": self.times.times,
+            "progress": list(self.times.times),
             "figures": dict(self.figures),
         }
         return Snapshot(manifest, blobs)

@@ -2,7 +2,8 @@
 
 Equality keys become one int64 code per row. A single key whose type fits into 64 bits is its own code; anything else is
 hashed, and the key values travel along as proof. Codes of different types never meet: both inputs' columns have been
-brought to a common type before. NULL and NaN match nothing, an empty value interval neither: such rows are marked.
+brought to a common type before. NULL and NaN match nothing, nor does an empty value interval or an infinite coordinate:
+such rows are marked.
 
 A row is invalid when its time is NULL, or when its validity ends before it begins. NULL as the end of a validity means
 for ever. What happens to invalid rows is the policy's business: `fail` says which row it was, `drop` and `output` set
@@ -19,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamjoin.algebra import FOREVER, InvalidPolicy, Overlaps, Predicate, Validity, Window
+from streamjoin.algebra import FOREVER, InvalidPolicy, Overlaps, Predicate, Validity, Window, Within
 from streamjoin.algebra.interval import Mask, saturating_add
 from streamjoin.errors import InvalidRowError
 from streamjoin.kernels import combine_hashes, hash_bytes, hash_integers
@@ -66,6 +67,8 @@ class InputBinding:
         values: list[npt.NDArray[Any]] = []
         for predicate in self.predicates:
             columns = [number_values(table[name]) for name in predicate.columns(self.number)]
+            if isinstance(predicate, Within):
+                columns = [_finite(*column) for column in columns]
             for _, present in columns:
                 matchable &= present
             if isinstance(predicate, Overlaps):
@@ -181,6 +184,12 @@ def number_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[Any], Mask]:
     return time_values(column)
 
 
+def _finite(values: npt.NDArray[Any], present: Mask) -> tuple[npt.NDArray[Any], Mask]:
+    """An infinite coordinate is at no distance from anything, and has no place on a sphere: as if it were NaN."""
+    finite = np.isfinite(values)
+    return np.where(finite, values, 0), present & finite
+
+
 def time_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], Mask]:
     """Ticks of a time stamp, date, integer or boolean column, and which are not NULL.
 
@@ -189,7 +198,7 @@ def time_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], Mask]:
     """
     array = _one_chunk(column)
     present = _present(array)
-    if pa.types.is_date32(array.type):
+    if pa.types.is_date32(array.type) or pa.types.is_time32(array.type):
         array = array.cast(pa.int32())
     return array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), present
 

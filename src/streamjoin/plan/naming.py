@@ -2,7 +2,8 @@
 
 Keys given as `by` come first and once, coalesced, like Spark's USING. Then the other columns of input 0, then those of
 input 1, names that occur twice with a suffix. Joins over validity add its two ends. Semi and anti joins have the
-columns of input 0 only. Two columns of one name are an error, never a silent choice.
+columns of input 0 only. Two columns of one name are an error, never a silent choice. Like Spark, names do not tell
+upper from lower case.
 """
 
 from __future__ import annotations
@@ -119,25 +120,26 @@ def name_columns(
     for key in by:
         order = sorted(members, reverse=how == "right")
         out.append(OutputColumn(key, tuple(f"{number}.{key}" for number in order), types[0][key]))
-    taken = {*by, *columns[0]}
+    taken = {name.lower() for name in [*by, *columns[0]]}
     for number in members:
+        before, beside = set(taken), {name.lower() for name in columns[number]}
         for name in columns[number]:
             if name in by:
                 continue
             public = name
-            if number > 0 and name in taken:
+            if number > 0 and name.lower() in before:
                 public = name + suffix
-                if public in taken or public in columns[number]:
+                if public.lower() in taken or public.lower() in beside:
                     raise CallError(
                         f"the result would have two columns {public!r}: {name!r} of input {number} with the suffix "
                         f"{suffix!r}, and another one",
                         hint="choose another suffix=, or rename a column",
                     )
-            taken.add(public)
+            taken.add(public.lower())
             out.append(OutputColumn(public, (f"{number}.{name}",), types[number][name]))
-    names = [column.name for column in out]
+    names = {column.name.lower() for column in out}
     for name in [*(validity or ()), *([INVALID_FLAG] if invalid_flag else [])]:
-        if name in names:
+        if name.lower() in names:
             raise CallError(
                 f"the result would have two columns {name!r}: an input's, and the one that this join adds",
                 hint='name the result\'s validity with validity=("from", "to"), or rename the column',

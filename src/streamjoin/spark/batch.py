@@ -108,7 +108,7 @@ def collected(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[
 
 def _in_schema(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     # Spark names the session's time zone in the type of time stamps; the plan says UTC. The instants are the same.
-    table = pa.Table.from_batches(batches).combine_chunks()
+    table = pa.Table.from_batches(batches).combine_chunks().rename_columns(schema.names)
     return table if table.schema.equals(schema) else table.cast(schema)
 
 

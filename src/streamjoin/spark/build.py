@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
@@ -33,7 +34,7 @@ from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.spark.batch import run_batch
 from streamjoin.spark.explain import remember
-from streamjoin.spark.frames import InputFrame, key_columns
+from streamjoin.spark.frames import InputFrame, key_columns, reason
 from streamjoin.spark.predicates import bind_predicates, both
 
 MOST_DEFAULT_BUCKETS: Final = 64
@@ -73,7 +74,7 @@ class JoinCall:
         schema = result_schema(plan, inputs)
         frame = run_batch(plan, (inputs[0].prepared(), inputs[1].prepared()), schema)
         if plan.residual is not None:
-            frame = frame.filter(F.expr(_residual_sql(plan)))
+            frame = _filtered(frame, plan)
         return remember(frame, plan)
 
     def _frames(self) -> tuple[InputFrame, InputFrame]:
@@ -127,11 +128,11 @@ class JoinCall:
             how=how,
             outer=one_of(self.outer, Outer, "outer"),  # type: ignore[arg-type]
             emit=one_of(self.emit, Emit, "emit"),  # type: ignore[arg-type]
-            hold="auto" if self.hold == "auto" else one_of(self.hold, Hold, "hold"),  # type: ignore[arg-type]
+            hold=one_of(self.hold, Literal["auto", Hold], "hold"),  # type: ignore[arg-type]
             late=tuple(one_of(policy, LatePolicy, "late") for policy in late),  # type: ignore[arg-type]
             invalid=self._invalid(),
-            suffix=self.suffix,
-            validity=tuple(self.validity),  # type: ignore[arg-type]
+            suffix=self._suffix(),
+            validity=self._validity(),
             buckets=self._buckets(inputs),
             cell=self._cell(),
         )
@@ -148,16 +149,29 @@ class JoinCall:
                     raise CallError(
                         f"by takes column names, got {name!r}", hint="use left_by= and right_by= for expressions"
                     )
-            pairs = [both(inputs, name, name) for name in names]
-            for pair in pairs:
-                if pair[0] != pair[1] or pair[0] not in inputs[0].columns:
-                    raise CallError(f"by needs the same name on both inputs, got {pair[0]!r} and {pair[1]!r}")
-            return tuple(pair[0] for pair in pairs), [key_columns(inputs, pair, merged=True) for pair in pairs]
+            return self._merged_keys(inputs, names)
         left, right = _listed(self.left_by), _listed(self.right_by)
         if len(left) != len(right):
             raise CallError(f"left_by and right_by must be equally many, got {len(left)} and {len(right)}")
         pairs = [both(inputs, a, b) for a, b in zip(left, right, strict=True)]
         return (), [key_columns(inputs, pair, merged=False) for pair in pairs]
+
+    def _merged_keys(
+        self, inputs: tuple[InputFrame, InputFrame], names: list[str]
+    ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+        """Keys that appear once: input 1 calls them what input 0 calls them."""
+        by: list[str] = []
+        for name in names:
+            one, two = both(inputs, name, name)
+            if one not in inputs[0].columns or two not in inputs[1].columns:
+                raise CallError(
+                    f"by takes names of columns, and {name!r} is a field of one", hint="use left_by= and right_by="
+                )
+            if one in by:
+                raise CallError(f"by has {name!r} twice", hint="name every key once")
+            inputs[1].rename(two, one)
+            by.append(one)
+        return tuple(by), [key_columns(inputs, (name, name), merged=True) for name in by]
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
@@ -216,11 +230,6 @@ class JoinCall:
             return None
         if axis is None:
             raise CallError("an interval join needs the time of both inputs", hint='on="ts", or left_on= and right_on=')
-        if self.lower is None or self.upper is None:
-            raise CallError(
-                "an interval join needs both bounds",
-                hint='lower="0 seconds", upper="10 minutes": right - left lies between',
-            )
         lower, upper = axis.ticks(self.lower, "lower"), axis.ticks(self.upper, "upper")
         if lower > upper:
             raise CallError(
@@ -257,6 +266,20 @@ class JoinCall:
                 hint='use invalid="fail" or invalid="drop"',
             )
         return policy  # type: ignore[return-value]
+
+    def _suffix(self) -> str:
+        if not isinstance(self.suffix, str):
+            raise CallError(f"suffix must be text, got {self.suffix!r}", hint='for example suffix="_right"')
+        return self.suffix
+
+    def _validity(self) -> tuple[str, str]:
+        names: Any = self.validity
+        two = isinstance(names, list | tuple) and len(names) == 2 and all(isinstance(name, str) for name in names)
+        if not two or names[0].lower() == names[1].lower():
+            raise CallError(
+                f"validity takes two different names, got {names!r}", hint='for example validity=("from", "to")'
+            )
+        return names[0], names[1]
 
     def _buckets(self, inputs: tuple[InputFrame, InputFrame]) -> int:
         if self.buckets is None:
@@ -325,6 +348,15 @@ def result_schema(plan: JoinPlan, inputs: tuple[InputFrame, InputFrame]) -> Stru
 def _time_type(plan: JoinPlan) -> DataType:
     assert plan.node.time_type is not None
     return LongType() if plan.node.axis is TimeAxis.INTEGER else from_arrow_type(plan.node.time_type)
+
+
+def _filtered(frame: DataFrame, plan: JoinPlan) -> DataFrame:
+    """What Spark keeps of the rows by the theta expression."""
+    assert plan.residual is not None
+    try:
+        return frame.filter(F.expr(_residual_sql(plan)))
+    except AnalysisException as error:
+        raise CallError(f"Spark cannot evaluate theta {plan.residual.text!r}: {reason(error)}") from error
 
 
 def _residual_sql(plan: JoinPlan) -> str:

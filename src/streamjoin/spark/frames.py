@@ -7,11 +7,12 @@ that does not appear in the result.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_type
@@ -36,6 +37,8 @@ from streamjoin.state.batch import RESERVED_PREFIX
 
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 _FLOATS = (FloatType, DoubleType)
+# A name as Spark reads it: a column, in backquotes where it has odd characters, and fields of it.
+_REFERENCE: Final = re.compile(r"(`(?:[^`]|``)*`|[^.`]+)(\..+)?", re.DOTALL)
 
 
 @dataclass
@@ -48,6 +51,7 @@ class InputFrame:
     types: dict[str, DataType] = field(default_factory=dict)
     hidden: dict[str, Column] = field(default_factory=dict)
     casts: dict[str, DataType] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)  # what the frame itself calls a column
 
     def __post_init__(self) -> None:
         if not hasattr(self.frame, "mapInArrow"):
@@ -76,8 +80,10 @@ class InputFrame:
             found = self._by_name(reference)
             if found is not None:
                 return found
-            if "." in reference and self._by_name(reference.split(".")[0].strip("`")) is not None:
-                return self._hide(F.col(reference))
+            parts = _REFERENCE.fullmatch(reference)
+            column = self._by_name(_unquoted(parts[1])) if parts is not None else None
+            if parts is not None and column is not None:
+                return column if parts[2] is None else self._hide(F.col(self._source(column) + parts[2]))
             raise unknown_column(reference, self.columns, self.where)
         if isinstance(reference, Column):
             return self._hide(reference)
@@ -92,9 +98,10 @@ class InputFrame:
     def _hide(self, expression: Column) -> str:
         name = f"{RESERVED_PREFIX}c{len(self.hidden)}"
         try:
-            self.types[name] = self.frame.select(expression.alias(name)).schema[0].dataType
+            # Beside the other columns, as it will stand: an aggregate would be fine alone.
+            self.types[name] = self.frame.select("*", expression.alias(name)).schema[-1].dataType
         except AnalysisException as error:
-            raise CallError(f"{self.where} cannot evaluate {expression}: {error.getMessage()}") from error
+            raise CallError(f"{self.where} cannot evaluate {expression}: {reason(error)}") from error
         self.hidden[name] = expression
         return name
 
@@ -110,30 +117,53 @@ class InputFrame:
             self.casts[name] = kind
             self.types[name] = kind
 
+    def rename(self, name: str, new: str) -> None:
+        """Call one of the user's columns by another name from here on."""
+        if name != new:
+            self.renamed[new] = name
+            self.columns = tuple(new if column == name else column for column in self.columns)
+            self.types[new] = self.types.pop(name)
+
     def expression(self, name: str, template: str) -> str:
         """A hidden column made from another by a SQL function, `template` with `{}` for the column."""
         inner = self.hidden.get(name)
         if inner is None:
-            return self._hide(F.expr(template.format(_quoted(name))))
+            return self._hide(F.expr(template.format(self._source(name))))
         return self._hide(F.call_function(template.split("(")[0], inner))
 
     def _column(self, name: str) -> Column:
         if name in self.hidden:
             return self.hidden[name]
-        return F.col(_quoted(name))
+        return F.col(self._source(name))
+
+    def _source(self, name: str) -> str:
+        return _quoted(self.renamed.get(name, name))
 
     def prepared(self) -> DataFrame:
-        """The frame with its hidden columns."""
+        """The frame with its hidden columns, in the order of `schema`, numbered.
+
+        `mapInArrow` does not quote names, so a dot or a backquote in one would be misread. The plan knows the names.
+        """
         mine = [
-            F.col(_quoted(name)).cast(self.casts[name]).alias(name) if name in self.casts else F.col(_quoted(name))
+            self._column(name).cast(self.casts[name]) if name in self.casts else self._column(name)
             for name in self.columns
         ]
-        return self.frame.select(*mine, *(column.alias(name) for name, column in self.hidden.items()))
+        columns = [*mine, *self.hidden.values()]
+        return self.frame.select(*(column.alias(f"c{position}") for position, column in enumerate(columns)))
 
     def schema(self) -> pa.Schema:
         """The prepared frame's schema in Arrow."""
-        names = [*self.columns, *self.hidden]
-        return pa.schema([pa.field(name, to_arrow_type(self.types[name], timezone="UTC")) for name in names])
+        return pa.schema([pa.field(name, self._arrow_type(name)) for name in [*self.columns, *self.hidden]])
+
+    def _arrow_type(self, name: str) -> pa.DataType:
+        kind = self.types[name]
+        try:
+            return _nullable_within(to_arrow_type(kind, timezone="UTC"))
+        except PySparkTypeError as error:
+            raise UnsupportedError(
+                f"column {name!r} of {self.where} is {kind.simpleString()}, which Spark cannot hand to Python",
+                hint="cast it, for example to string, or leave it out",
+            ) from error
 
     def time_axis(self, name: str) -> TimeAxis:
         """The axis that a time column counts on."""
@@ -152,6 +182,29 @@ class InputFrame:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def reason(error: AnalysisException) -> str:
+    """What Spark says, without the plan that it appends."""
+    return str(error.getMessage()).partition(";\n")[0]
+
+
+def _nullable_within(kind: pa.DataType) -> pa.DataType:
+    """The type with all its nested fields nullable: Arrow cannot cast a NULL struct whose fields must not be NULL."""
+
+    def relaxed(inner: pa.Field) -> pa.Field:
+        return inner.with_type(_nullable_within(inner.type)).with_nullable(True)
+
+    if pa.types.is_struct(kind):
+        return pa.struct([relaxed(inner) for inner in kind])
+    if pa.types.is_map(kind):
+        key = kind.key_field
+        return pa.map_(key.with_type(_nullable_within(key.type)), relaxed(kind.item_field))
+    return pa.list_(relaxed(kind.value_field)) if pa.types.is_list(kind) else kind
 
 
 def common_type(inputs: tuple[InputFrame, InputFrame], names: tuple[str, str], what: str) -> DataType:

@@ -5,8 +5,8 @@ Three operations: `insert` a batch as a run, `probe` with a run of another input
 1. A row with end `e` is removed when `e <= P`, P the progress of the inputs that could still meet it. Removed rows are
    never found again, wherever they physically lie until the next merge.
 2. Runs are immutable. What changes lies beside them: which rows have met a partner, how far expiry has come.
-3. Runs merge geometrically: a new run takes along every younger neighbour that is not much larger than what it has
-   collected, so a row is copied O(log n) times in its life. A merge leaves the expired behind.
+3. Runs merge geometrically: after a purge each run is more than twice as large as all younger ones together, so there
+   are O(log n) runs, and a row is copied O(log n) times in its life. A merge leaves the expired behind.
 4. A run whose last end is behind progress is dropped whole. After progress has passed everything, nothing is kept.
 
 Rows that must know their fate (outer, semi, anti joins) are *tracked*: `purge` hands out the removed ones together with
@@ -143,12 +143,14 @@ class SweepArea:
         return Decided(run.rows.take(positions), kept.matched[positions], pieces)
 
     def _merge_geometrically(self) -> None:
-        if len(self.kept) < 2:
-            return
-        first, collected = len(self.kept) - 1, len(self.kept[-1].run)
-        while first > 0 and len(self.kept[first - 1].run) <= 2 * collected:
-            first -= 1
-            collected += len(self.kept[first].run)
+        # The oldest run that is not more than twice as large as all younger ones together; several runs may have come
+        # since the last purge, so a large one in between does not end the search.
+        first, younger = len(self.kept), 0
+        for position in reversed(range(len(self.kept))):
+            size = len(self.kept[position].run)
+            if size <= 2 * younger:
+                first = position
+            younger += size
         if first < len(self.kept) - 1:
             merged = self._merge(self.kept[first:])
             self.kept[first:] = [merged] if len(merged.run) else []

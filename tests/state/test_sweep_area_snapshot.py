@@ -1,0 +1,81 @@
+"""Snapshots of areas: an area that was saved and restored goes on as if nothing had happened, in every variant."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from streamjoin.algebra import FOREVER
+from streamjoin.state import Matching, Snapshot, SweepArea
+from tests.state.areas import MATCHINGS, POOL, fates, kept_ids, met, put
+from tests.state.making import batch, drawn, same
+
+VARIANTS = {"plain": (False, False), "tracked": (True, False), "covered": (True, True)}
+
+
+def restored(area: SweepArea, name: str = "area") -> SweepArea:
+    saved = area.snapshot(name)
+    again = Snapshot(json.loads(json.dumps(saved.manifest)), dict(saved.blobs))
+    fresh = SweepArea(area.matching, area.tracked, area.covered)
+    fresh.restore(name, again)
+    return fresh
+
+
+@pytest.mark.parametrize("matching", MATCHINGS.values(), ids=MATCHINGS)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("seed", range(4))
+def test_contract_a_restored_area_goes_on_alike(matching: Matching, variant: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tracked, covered = VARIANTS[variant]
+    area, progress, next_id = SweepArea(matching, tracked, covered), -8, 0
+    for _ in range(25):
+        rows = drawn(rng, int(rng.integers(1, 6)), first_id=next_id, values=[POOL, POOL], groups=2)
+        next_id += len(rows)
+        put(area, rows)
+        if tracked:
+            some = rng.integers(0, len(rows), 2).tolist()
+            met(area, len(area.kept) - 1, some, [(0, 1), (2, 3)] if covered else None)
+        again = restored(area)  # now, with a run that came after the last purge
+        assert kept_ids(again) == kept_ids(area), f"seed {seed}"
+        progress += int(rng.integers(0, 3))
+        assert fates(list(again.purge(progress))) == fates(list(area.purge(progress))), f"seed {seed}"
+        assert (again.rows, again.progress) == (area.rows, area.progress), f"seed {seed}"
+        area = restored(area)  # and now, with rows that have been handed out but still lie in a run
+        assert kept_ids(again) == kept_ids(area), f"seed {seed}"
+        if tracked:
+            for unmatched_only in (True, False):
+                undecided = again.first_undecided(unmatched_only=unmatched_only)
+                assert area.first_undecided(unmatched_only=unmatched_only) == undecided, f"seed {seed}"
+        for one, two in zip(again.kept, area.kept, strict=True):
+            assert same(one.run.rows, two.run.rows), f"seed {seed}"
+            assert [c.tolist() for c in one.run.sort_columns] == [c.tolist() for c in two.run.sort_columns]
+    assert fates(list(restored(area).purge(FOREVER))) == fates(list(area.purge(FOREVER))), f"seed {seed}"
+
+
+def test_runs_are_stored_under_their_own_names() -> None:
+    area = SweepArea(Matching(), tracked=True, covered=True)
+    put(area, batch([(0, 5)] * 10))
+    (name,) = (kept.run.id for kept in area.kept)
+    assert set(area.snapshot("left").blobs) == {f"left/run/{name}", f"left/matched/{name}", f"left/pieces/{name}"}
+    before = area.snapshot("left").blobs[f"left/run/{name}"]
+    met(area, 0, [3], [(0, 1)])
+    after = area.snapshot("left").blobs
+    assert after[f"left/run/{name}"] == before, "a run is immutable: its blob need not be written again"
+    assert [kept.run.id for kept in restored(area).kept] == [name]
+
+
+def test_a_plain_area_stores_only_its_runs() -> None:
+    area = SweepArea(Matching())
+    put(area, batch([(0, 5)]))
+    assert [name.split("/")[1] for name in area.snapshot("a").blobs] == ["run"]
+
+
+def test_an_empty_area_is_restored_empty() -> None:
+    area = SweepArea(Matching(), tracked=True)
+    list(area.purge(7))
+    again = restored(area)
+    put(again, batch([(0, 100)]))
+    again.restore("area", area.snapshot("area"))
+    assert (again.rows, again.progress) == (0, 7)
