@@ -11,83 +11,97 @@ partners.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
+from streamjoin.algebra.interval import Mask
 from streamjoin.operators.contract import Results
-from streamjoin.state import Batch, table_from_bytes, table_to_bytes
+from streamjoin.state import Batch, Blobs, Snapshot, table_from_bytes, table_to_bytes
 
 
 @dataclass
 class HeldResults:
-    """Results that wait for their turn."""
+    """Results that wait for their turn, in parts with ids."""
 
-    parts: list[Results] = field(default_factory=list)
+    parts: dict[str, Results] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """How many wait."""
-        return sum(len(part) for part in self.parts)
+        return sum(len(part) for part in self.parts.values())
 
     def add(self, results: Results) -> None:
         """Let results wait."""
         if len(results):
-            self.parts.append(results)
+            self.parts[uuid.uuid4().hex] = results
 
     def release(self, bound: int) -> Iterator[Results]:
         """The results with `ts < bound`, sorted."""
-        if not self.parts:
+        if not any(part.ts.min() < bound for part in self.parts.values()):
             return
-        everything = Results.concat(self.parts)
+        everything = Results.concat(list(self.parts.values()))
         ready = everything.ts < bound
-        self.parts = [] if ready.all() else [everything.take(~ready)]
-        if ready.any():
-            yield everything.take(ready).sorted()
+        self.parts = {}
+        self.add(everything.take(~ready))
+        yield everything.take(ready).sorted()
 
-    def to_bytes(self) -> bytes | None:
-        """What waits, to be stored; None when nothing does."""
-        if not self.parts:
-            return None
-        return table_to_bytes(Results.concat(self.parts).to_table())
+    def snapshot(self, name: str) -> Snapshot:
+        """What waits, to be stored."""
+        return _snapshot(name, self.parts)
 
-    def from_bytes(self, blob: bytes | None) -> None:
-        """The inverse of `to_bytes`."""
-        self.parts = [] if blob is None else [Results.from_table(table_from_bytes(blob))]
+    def restore(self, snapshot: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        self.parts = {part: Results.from_table(table) for part, table in _tables(snapshot)}
 
 
 @dataclass
-class HeldInput:
-    """Rows of one input that wait until all inputs have passed them."""
+class HeldRows:
+    """Rows of one input that wait, in parts with ids."""
 
-    batches: list[Batch] = field(default_factory=list)
+    parts: dict[str, Batch] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """How many wait."""
-        return sum(len(batch) for batch in self.batches)
+        return sum(len(part) for part in self.parts.values())
 
     def add(self, batch: Batch) -> None:
         """Let rows wait."""
         if len(batch):
-            self.batches.append(batch)
+            self.parts[uuid.uuid4().hex] = batch
 
-    def release(self, bound: int) -> Batch | None:
-        """The rows with `ts < bound`; None when there are none."""
-        if not self.batches:
+    def release(self, ready: Callable[[Batch], Mask]) -> Batch | None:
+        """The rows that are ready; None when there are none."""
+        if not any(ready(part).any() for part in self.parts.values()):
             return None
-        everything = Batch.concat(self.batches)
-        ready = everything.ts < bound
-        if not ready.any():
-            self.batches = [everything]
-            return None
-        released, waiting = everything.split(ready)
-        self.batches = [waiting] if len(waiting) else []
+        everything = Batch.concat(list(self.parts.values()))
+        released, waiting = everything.split(ready(everything))
+        self.parts = {}
+        self.add(waiting)
         return released
 
-    def to_bytes(self) -> bytes | None:
-        """What waits, to be stored; None when nothing does."""
-        return table_to_bytes(Batch.concat(self.batches).to_table()) if self.batches else None
+    def snapshot(self, name: str) -> Snapshot:
+        """What waits, to be stored."""
+        return _snapshot(name, self.parts)
 
-    def from_bytes(self, blob: bytes | None) -> None:
-        """The inverse of `to_bytes`."""
-        self.batches = [] if blob is None else [Batch.from_table(table_from_bytes(blob))]
+    def restore(self, snapshot: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        self.parts = {part: Batch.from_table(table) for part, table in _tables(snapshot)}
+
+
+def _snapshot(name: str, parts: dict[str, Any]) -> Snapshot:
+    # Each part under its id: one that is still there next time is not written again.
+    makers = {f"{name}/{part}": partial(_bytes, held) for part, held in parts.items()}
+    return Snapshot({"name": name, "parts": list(parts)}, Blobs(makers))
+
+
+def _tables(snapshot: Snapshot) -> list[tuple[str, Any]]:
+    name = snapshot.manifest["name"]
+    return [(part, table_from_bytes(snapshot.blobs[f"{name}/{part}"])) for part in snapshot.manifest["parts"]]
+
+
+def _bytes(held: Results | Batch) -> bytes:
+    return table_to_bytes(held.to_table())

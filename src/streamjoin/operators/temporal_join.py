@@ -33,6 +33,7 @@ Not here: more than two inputs, state larger than memory, priorities.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -46,7 +47,7 @@ from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError, LateRowError, SnapshotError
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.contract import Operator, Output, Results, Rows, null_rows, side_by_side
-from streamjoin.operators.ordering import HeldInput, HeldResults
+from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.state import Batch, Decided, Matching, Snapshot, SweepArea
 from streamjoin.state.batch import Indices
 from streamjoin.state.snapshot import FORMAT
@@ -125,7 +126,7 @@ class RunningTemporalJoin(Operator):
         self.areas = [SweepArea(config.matching, tracked, tracked and by_parts) for tracked in config.tracked]
         self.times = Progress(2)
         self.held = HeldResults()
-        self.waiting = [HeldInput(), HeldInput()]
+        self.waiting = [HeldRows(), HeldRows()]
         self.figures = dict.fromkeys(("rows_in", "results", "late", "ghosts", "unmatchable"), 0)
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
@@ -221,8 +222,9 @@ class RunningTemporalJoin(Operator):
 
     def _settle(self) -> Iterator[Output]:
         if self.config.emit == "ordered" and self.config.hold == "inputs":
+            bound = self.times.least()
             for number, waiting in enumerate(self.waiting):
-                released = waiting.release(self.times.least())
+                released = waiting.release(lambda rows: rows.ts < bound)
                 if released is not None:
                     yield from self._leave(self._join(number, released))
         for number, area in enumerate(self.areas):
@@ -302,31 +304,18 @@ class RunningTemporalJoin(Operator):
         return kept + self.held.rows + sum(waiting.rows for waiting in self.waiting)
 
     def snapshot(self) -> Snapshot:
-        manifest = {
-            "format": FORMAT,
-            "fingerprint": self.config.fingerprint,
-            "progress": list(self.times.times),
-            "figures": dict(self.figures),
-        }
-        whole = Snapshot(manifest)
         parts = [area.snapshot(f"area{number}") for number, area in enumerate(self.areas)]
-        manifest["areas"] = [part.manifest for part in parts]
-        for part in parts:
-            whole.blobs |= part.blobs
-        held = {"held": self.held.to_bytes()}
-        held |= {f"waiting{number}": waiting.to_bytes() for number, waiting in enumerate(self.waiting)}
-        whole.blobs |= {name: blob for name, blob in held.items() if blob is not None}
-        return whole
+        parts += [self.held.snapshot("held")]
+        parts += [waiting.snapshot(f"waiting{number}") for number, waiting in enumerate(self.waiting)]
+        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
 
     def restore(self, snapshot: Snapshot) -> None:
         check_snapshot(snapshot, self.config.fingerprint)
         self.times = Progress(2, list(snapshot.manifest["progress"]))
         self.figures = dict(snapshot.manifest["figures"])
-        for number, area in enumerate(self.areas):
-            area.restore(f"area{number}", Snapshot(snapshot.manifest["areas"][number], snapshot.blobs))
-        self.held.from_bytes(snapshot.blobs.get("held"))
-        for number, waiting in enumerate(self.waiting):
-            waiting.from_bytes(snapshot.blobs.get(f"waiting{number}"))
+        parts: list[SweepArea | HeldResults | HeldRows] = [*self.areas, self.held, *self.waiting]
+        for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
+            part.restore(Snapshot(manifest, snapshot.blobs))
 
 
 def witness(rows: Batch, *parts: Times) -> Batch:
@@ -338,6 +327,18 @@ def padded(schemas: Sequence[pa.Schema], number: int, payload: pa.Table, ts: Tim
     """Rows of input `number` as results, with NULLs for the other inputs."""
     members = [payload if i == number else null_rows(schema, len(ts)) for i, schema in enumerate(schemas)]
     return Results(side_by_side(members), ts, te)
+
+
+def whole_snapshot(fingerprint: str, times: Progress, figures: dict[str, int], parts: Sequence[Snapshot]) -> Snapshot:
+    """The snapshot of an operator, made of those of its parts."""
+    manifest = {
+        "format": FORMAT,
+        "fingerprint": fingerprint,
+        "progress": list(times.times),
+        "figures": dict(figures),
+        "parts": [part.manifest for part in parts],
+    }
+    return Snapshot(manifest, ChainMap(*(part.blobs for part in parts)))  # type: ignore[arg-type]
 
 
 def check_snapshot(snapshot: Snapshot, fingerprint: str) -> None:

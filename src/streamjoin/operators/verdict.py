@@ -22,9 +22,9 @@ import pyarrow as pa
 from streamjoin.algebra import How, Outer, Progress
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.contract import Operator, Output, Results, side_by_side
-from streamjoin.operators.temporal_join import check_snapshot, padded
-from streamjoin.state import Batch, Snapshot, table_from_bytes, table_to_bytes
-from streamjoin.state.snapshot import FORMAT
+from streamjoin.operators.ordering import HeldRows
+from streamjoin.operators.temporal_join import check_snapshot, padded, whole_snapshot
+from streamjoin.state import Batch, Snapshot
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,12 @@ class RunningVerdict(Operator):
     config: Verdict
     inputs: int = 2
     figures: dict[str, int] = field(default_factory=lambda: {"rows_in": 0, "results": 0})
-    waiting: list[list[Batch]] = field(default_factory=lambda: [[], []])
+    waiting: tuple[HeldRows, HeldRows] = field(default_factory=lambda: (HeldRows(), HeldRows()))
     times: Progress = field(default_factory=lambda: Progress(2))
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
-        if len(batch):
-            self.waiting[number].append(batch)
+        self.waiting[number].add(batch)
         return iter(())
 
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
@@ -71,23 +70,14 @@ class RunningVerdict(Operator):
         yield from self._decide()
 
     def _decide(self) -> Iterator[Output]:
-        ready = [self._take_ready(number) for number in (0, 1)]
-        candidates, witnesses = ready
+        bound = self.times.least()
+        candidates, witnesses = (waiting.release(lambda rows: rows.te <= bound) for waiting in self.waiting)
         if candidates is None:
             return
         results = self._judge(candidates, witnesses)
         if len(results):
             self.figures["results"] += len(results)
             yield results
-
-    def _take_ready(self, number: int) -> Batch | None:
-        """Remove and return what ends at or before progress."""
-        if not self.waiting[number]:
-            return None
-        everything = Batch.concat(self.waiting[number])
-        ready, rest = everything.split(everything.te <= self.times.least())
-        self.waiting[number] = [rest] if len(rest) else []
-        return ready if len(ready) else None
 
     def _judge(self, candidates: Batch, witnesses: Batch | None) -> Results:
         assert candidates.origin is not None
@@ -111,31 +101,20 @@ class RunningVerdict(Operator):
 
     @property
     def progress(self) -> int:
-        starts = [int(batch.ts.min()) for batch in self.waiting[0]]
+        starts = [int(batch.ts.min()) for batch in self.waiting[0].parts.values()]
         return min([self.times.least(), *starts])
 
     @property
     def state_rows(self) -> int:
-        return sum(len(batch) for batches in self.waiting for batch in batches)
+        return sum(waiting.rows for waiting in self.waiting)
 
     def snapshot(self) -> Snapshot:
-        blobs = {
-            f"waiting{number}": table_to_bytes(Batch.concat(batches).to_table())
-            for number, batches in enumerate(self.waiting)
-            if batches
-        }
-        manifest = {
-            "format": FORMAT,
-            "fingerprint": self.config.fingerprint,
-            "progress": list(self.times.times),
-            "figures": dict(self.figures),
-        }
-        return Snapshot(manifest, blobs)
+        parts = [waiting.snapshot(f"waiting{number}") for number, waiting in enumerate(self.waiting)]
+        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
 
     def restore(self, snapshot: Snapshot) -> None:
         check_snapshot(snapshot, self.config.fingerprint)
         self.times = Progress(2, list(snapshot.manifest["progress"]))
         self.figures = dict(snapshot.manifest["figures"])
-        for number in (0, 1):
-            blob = snapshot.blobs.get(f"waiting{number}")
-            self.waiting[number] = [] if blob is None else [Batch.from_table(table_from_bytes(blob))]
+        for waiting, manifest in zip(self.waiting, snapshot.manifest["parts"], strict=True):
+            waiting.restore(Snapshot(manifest, snapshot.blobs))

@@ -21,6 +21,7 @@ from streamjoin.algebra.interval import Times
 from streamjoin.errors import CallError
 
 INVALID_FLAG: Final = "_invalid"
+LATE_FLAG: Final = "_late"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class OutputNaming:
     columns: tuple[OutputColumn, ...]
     validity: tuple[str, str] | None
     time_type: pa.DataType | None
-    invalid_flag: bool = False
+    flags: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -47,8 +48,7 @@ class OutputNaming:
         fields = [pa.field(column.name, column.type) for column in self.columns]
         if self.validity is not None:
             fields += [pa.field(name, self.time_type) for name in self.validity]
-        if self.invalid_flag:
-            fields.append(pa.field(INVALID_FLAG, pa.bool_()))
+        fields += [pa.field(flag, pa.bool_()) for flag in self.flags]
         return pa.schema(fields)
 
     def assemble(self, payload: pa.Table, ts: Times, te: Times) -> pa.Table:
@@ -56,17 +56,17 @@ class OutputNaming:
         columns = self._columns(payload, payload.num_rows)
         if self.validity is not None:
             columns += [time_column(ts, self.time_type), time_column(te, self.time_type)]
-        if self.invalid_flag:
-            columns.append(pa.array(np.zeros(len(ts), np.bool_)))
+        columns += [pa.array(np.zeros(len(ts), np.bool_))] * len(self.flags)
         return pa.table(columns, schema=self.schema)
 
-    def assemble_invalid(self, number: int, rows: pa.Table) -> pa.Table:
-        """Invalid rows of input `number` as the user sees them: unjoined, without a validity, marked."""
+    def assemble_marked(self, flag: str, number: int, rows: pa.Table) -> pa.Table:
+        """Invalid or late rows of input `number` as the user sees them: unjoined, without a validity, marked."""
         named = rows.rename_columns([f"{number}.{name}" for name in rows.column_names])
         columns = self._columns(named, rows.num_rows)
         if self.validity is not None:
             columns += [pa.nulls(rows.num_rows, self.time_type)] * 2
-        return pa.table([*columns, pa.array(np.ones(rows.num_rows, np.bool_))], schema=self.schema)
+        columns += [pa.array(np.full(rows.num_rows, name == flag)) for name in self.flags]
+        return pa.table(columns, schema=self.schema)
 
     def _columns(self, payload: pa.Table, rows: int) -> list[pa.ChunkedArray]:
         present = set(payload.column_names)
@@ -104,7 +104,7 @@ def name_columns(
     suffix: str,
     validity: tuple[str, str] | None,
     time_type: pa.DataType | None,
-    invalid_flag: bool = False,
+    flags: tuple[str, ...] = (),
 ) -> OutputNaming:
     """The columns of the result of joining inputs with these columns.
 
@@ -138,10 +138,10 @@ def name_columns(
             taken.add(public.lower())
             out.append(OutputColumn(public, (f"{number}.{name}",), types[number][name]))
     names = {column.name.lower() for column in out}
-    for name in [*(validity or ()), *([INVALID_FLAG] if invalid_flag else [])]:
+    for name in [*(validity or ()), *flags]:
         if name.lower() in names:
             raise CallError(
                 f"the result would have two columns {name!r}: an input's, and the one that this join adds",
                 hint='name the result\'s validity with validity=("from", "to"), or rename the column',
             )
-    return OutputNaming(tuple(out), validity, time_type, invalid_flag)
+    return OutputNaming(tuple(out), validity, time_type, flags)

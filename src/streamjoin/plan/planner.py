@@ -21,7 +21,7 @@ from streamjoin.operators import TemporalJoin, Verdict
 from streamjoin.operators.temporal_join import TRACKED
 from streamjoin.plan.binding import InputBinding, codes_are_exact
 from streamjoin.plan.expression import Expression
-from streamjoin.plan.naming import OutputNaming, name_columns
+from streamjoin.plan.naming import INVALID_FLAG, LATE_FLAG, OutputNaming, name_columns
 from streamjoin.plan.nodes import JoinNode
 from streamjoin.plan.partition import (
     HomePartitioning,
@@ -207,6 +207,12 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
     return one, two
 
 
+def result_flags(node: JoinNode) -> tuple[str, ...]:
+    """The columns that mark rows which leave unjoined."""
+    invalid = (INVALID_FLAG,) if node.invalid == "output" else ()
+    return invalid + ((LATE_FLAG,) if "output" in node.late else ())
+
+
 def name_result(node: JoinNode) -> OutputNaming:
     """The result's columns."""
     types = [{field.name: field.type for field in part.schema} for part in node.inputs]
@@ -218,5 +224,5 @@ def name_result(node: JoinNode) -> OutputNaming:
         suffix=node.suffix,
         validity=node.validity if node.windowed else None,
         time_type=node.time_type,
-        invalid_flag=node.invalid == "output",
+        flags=result_flags(node),
     )

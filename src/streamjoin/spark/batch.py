@@ -27,6 +27,7 @@ from pyspark.sql.types import StructType
 from streamjoin.algebra import FOREVER
 from streamjoin.operators import Results, Rows
 from streamjoin.operators.ordering import HeldResults
+from streamjoin.plan.naming import INVALID_FLAG
 from streamjoin.plan.partition import distribute
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.runtime import finish, run_micro_batch
@@ -67,15 +68,21 @@ class Pack:
     labels: tuple[int, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self.run(batches, [])
+
+    def run(self, batches: Iterable[pa.RecordBatch], largest: list[int]) -> Iterator[pa.RecordBatch]:
+        """Pack the rows, noting in `largest` the largest time stamp of each piece."""
         context = TaskContext.get()
         origin = ORIGINS_PER_TASK * (context.partitionId() if context is not None else 0)
         schema = self.plan.node.inputs[self.number].schema
         for table in collected(batches, schema):
-            yield from self._pack(table, origin)
+            yield from self._pack(table, origin, largest)
             origin += table.num_rows
 
-    def _pack(self, table: pa.Table, origin: int) -> Iterator[pa.RecordBatch]:
+    def _pack(self, table: pa.Table, origin: int, largest: list[int]) -> Iterator[pa.RecordBatch]:
         bound = self.plan.bindings[self.number].bind(table)
+        if len(bound.batch):
+            largest.append(int(bound.batch.ts.max()))
         if bound.invalid.num_rows:
             if self.plan.node.invalid == "output":
                 yield from self._blob(0, "invalid", bound.invalid)
@@ -149,7 +156,7 @@ class Operate:
             if isinstance(output, Results):
                 yield from in_batches(naming.assemble(output.payload, output.ts, output.te))
             elif isinstance(output, tuple):
-                yield from in_batches(naming.assemble_invalid(*output))
+                yield from in_batches(naming.assemble_marked(INVALID_FLAG, *output))
 
 
 @dataclass(frozen=True)
@@ -192,7 +199,7 @@ class Judge:
                 else:
                     yield from in_batches(naming.assemble(results.payload, results.ts, results.te))
             elif kind == "invalid":
-                yield from in_batches(naming.assemble_invalid(number, table))
+                yield from in_batches(naming.assemble_marked(INVALID_FLAG, number, table))
             else:
                 list(verdicts[number].on_batch(0 if kind == "candidate" else 1, Batch.from_table(table)))
         for verdict in verdicts.values():

@@ -29,13 +29,13 @@ from streamjoin.algebra.policy import Hold, one_of
 from streamjoin.algebra.predicate import Closed
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.expression import Expression
-from streamjoin.plan.naming import INVALID_FLAG
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.spark.batch import run_batch
 from streamjoin.spark.explain import remember
 from streamjoin.spark.frames import InputFrame, key_columns, reason
 from streamjoin.spark.predicates import bind_predicates, both
+from streamjoin.spark.stream import run_stream
 
 MOST_DEFAULT_BUCKETS: Final = 64
 
@@ -72,7 +72,11 @@ class JoinCall:
         inputs = self._frames()
         plan = plan_join(self._node(inputs))
         schema = result_schema(plan, inputs)
-        frame = run_batch(plan, (inputs[0].prepared(), inputs[1].prepared()), schema)
+        prepared = (inputs[0].prepared(), inputs[1].prepared())
+        if inputs[0].streaming:
+            frame = run_stream(plan, prepared, schema, self._slack(inputs, plan.node))
+        else:
+            frame = run_batch(plan, prepared, schema)
         if plan.residual is not None:
             frame = _filtered(frame, plan)
         return remember(frame, plan)
@@ -85,7 +89,13 @@ class JoinCall:
             raise UnsupportedError(
                 f"this version joins two frames, got {len(frames)}", hint="join two, then join the result with the next"
             )
-        return InputFrame(0, frames[0]), InputFrame(1, frames[1])
+        one, two = InputFrame(0, frames[0]), InputFrame(1, frames[1])
+        if one.streaming != two.streaming:
+            raise UnsupportedError(
+                "this version joins two batch frames or two streaming frames, not one of each",
+                hint="read both with spark.readStream, or join inside foreachBatch",
+            )
+        return one, two
 
     def _node(self, inputs: tuple[InputFrame, InputFrame]) -> JoinNode:
         by, keys = self._keys(inputs)
@@ -249,6 +259,27 @@ class JoinCall:
                 raise CallError("lateness needs a time", hint="give time= and window=")
             lateness.resolve(axis)
 
+    def _slack(self, inputs: tuple[InputFrame, InputFrame], node: JoinNode) -> tuple[Grace, Grace]:
+        """How late the rows of each streaming input may be: as the call says, or as its watermark does."""
+        found: list[Grace] = []
+        for part, given, side in zip(inputs, self._per_input(self.lateness, "lateness"), node.inputs, strict=True):
+            if node.axis is None or side.time is None:
+                raise CallError(
+                    "a streaming join needs time, or its state would grow for ever",
+                    hint='give time="ts" and window=sj.Range("10 minutes"), or use sj.join_interval',
+                )
+            if given is not None:
+                found.append(given.resolve(node.axis))
+                continue
+            delay = part.watermark_delay(side.time)
+            if delay is None or node.axis is not TimeAxis.TIMESTAMP:
+                raise CallError(
+                    f"nothing says how late rows of input {part.number} may be, and guessing would lose rows",
+                    hint=f'give lateness=sj.Grace("10 seconds"), or withWatermark("{side.time}", "10 seconds") on the input',
+                )
+            found.append(Grace(delay * 1000))
+        return found[0], found[1]
+
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     def _per_input(self, option: Any, what: str) -> list[Any]:
@@ -340,8 +371,7 @@ def result_schema(plan: JoinPlan, inputs: tuple[InputFrame, InputFrame]) -> Stru
     if plan.naming.validity is not None:
         kind = _time_type(plan)
         fields += [StructField(name, kind) for name in plan.naming.validity]
-    if plan.naming.invalid_flag:
-        fields.append(StructField(INVALID_FLAG, BooleanType()))
+    fields += [StructField(flag, BooleanType()) for flag in plan.naming.flags]
     return StructType(fields)
 
 

@@ -56,11 +56,7 @@ class InputFrame:
     def __post_init__(self) -> None:
         if not hasattr(self.frame, "mapInArrow"):
             raise CallError(f"input {self.number} must be a Spark DataFrame, got {type(self.frame).__name__}")
-        if self.frame.isStreaming:
-            raise UnsupportedError(
-                f"input {self.number} is a streaming frame; this version joins batch frames",
-                hint="join inside foreachBatch, or read the source with spark.read",
-            )
+        self.streaming = bool(self.frame.isStreaming)
         self.columns = tuple(self.frame.columns)
         self.types = {field.name: field.dataType for field in self.frame.schema.fields}
         for name in self.columns:
@@ -164,6 +160,14 @@ class InputFrame:
                 f"column {name!r} of {self.where} is {kind.simpleString()}, which Spark cannot hand to Python",
                 hint="cast it, for example to string, or leave it out",
             ) from error
+
+    def watermark_delay(self, name: str) -> int | None:
+        """The delay in milliseconds of the user's own watermark on a time column; None without one."""
+        source = self.renamed.get(name, name)
+        for column in self.frame.schema.fields:
+            if column.name == source and "spark.watermarkDelayMs" in (column.metadata or {}):
+                return int(column.metadata["spark.watermarkDelayMs"])
+        return None
 
     def time_axis(self, name: str) -> TimeAxis:
         """The axis that a time column counts on."""

@@ -11,6 +11,7 @@ Rows are packed *before* the exchange, so that Spark shuffles a handful of blobs
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
@@ -23,7 +24,7 @@ _ARROW_SCHEMA: Final = pa.schema([
     ("label", pa.int32()), ("bucket", pa.int32()), ("input", pa.int32()), ("kind", pa.string()), ("blob", pa.binary()),
 ])  # fmt: skip
 
-Kind = Literal["rows", "invalid", "results", "candidate", "witness"]
+Kind = Literal["rows", "invalid", "progress", "results", "candidate", "witness"]
 
 # Large enough that a blob's header vanishes, small enough that a task can hold several.
 BLOB_BYTES: Final = 8 << 20
@@ -36,6 +37,16 @@ def pack(label: int, bucket: int, number: int, kind: Kind, table: pa.Table) -> I
     for start in range(0, table.num_rows, rows):
         blob = table_to_bytes(table.slice(start, rows))
         yield pa.record_batch([[label], [bucket], [number], [kind], [blob]], schema=_ARROW_SCHEMA)
+
+
+def pack_progress(label: int, bucket: int, number: int, time: int) -> pa.RecordBatch:
+    """The largest time stamp that a task has seen on an input, for one bucket."""
+    return pa.record_batch([[label], [bucket], [number], ["progress"], [struct.pack("<q", time)]], schema=_ARROW_SCHEMA)
+
+
+def progress_of(blob: bytes) -> int:
+    """The time stamp of a packed progress."""
+    return int(struct.unpack("<q", blob)[0])
 
 
 def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, Kind, pa.Table]]:

@@ -12,6 +12,11 @@ _DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     # Python workers are forked from a process that has loaded the compiled kernels already.
     "spark.python.daemon.module": "streamjoin.spark.daemon",
+    # Stateful operators in Python keep their state in RocksDB; with a changelog a commit writes only what has changed.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -3,11 +3,12 @@
 from streamjoin.state.batch import Batch
 from streamjoin.state.matching import KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.run import Run
-from streamjoin.state.snapshot import Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 from streamjoin.state.sweep_area import Decided, SweepArea
 
 __all__ = [
     "Batch",
+    "Blobs",
     "Decided",
     "KeyTest",
     "Matching",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,16 +11,37 @@ import pyarrow as pa
 FORMAT: Final = 1
 
 
+class Blobs(Mapping[str, bytes]):
+    """Blobs by name, each made only when it is asked for: whoever has a blob of that name already need not ask.
+
+    >>> blobs = Blobs({"run/a": lambda: b"..."})
+    >>> list(blobs), blobs["run/a"]
+    (['run/a'], b'...')
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
+        self.makers = dict(makers)
+
+    def __getitem__(self, name: str) -> bytes:
+        return self.makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def __len__(self) -> int:
+        return len(self.makers)
+
+
 @dataclass
 class Snapshot:
-    """What an operator needs to go on elsewhere.
+    """What an operator needs to go on elsewhere. A blob never changes under its name: what changes gets another one.
 
     >>> Snapshot({"format": 1}, {"run/a": b"..."}).nbytes
     3
     """
 
     manifest: dict[str, Any]
-    blobs: dict[str, bytes] = field(default_factory=dict)
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:

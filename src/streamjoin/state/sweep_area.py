@@ -15,7 +15,7 @@ whether they had a partner. Cost of a purge: O(log n) per run when nothing expir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ from streamjoin.kernels import expired_mask
 from streamjoin.state.batch import Batch, Indices
 from streamjoin.state.matching import Matching
 from streamjoin.state.run import Run, merged_order
-from streamjoin.state.snapshot import Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 
 Pieces = tuple[Indices, Times, Times]
 NO_PIECES: Pieces = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
@@ -58,6 +58,20 @@ class Kept:
             row, start, end = (np.concatenate(columns) for columns in zip(*self.pieces, strict=True))
             self.pieces = [(row, start, end)]
         return self.pieces[0] if self.pieces else NO_PIECES
+
+    def run_bytes(self) -> bytes:
+        """The rows, to be stored."""
+        return table_to_bytes(self.run.rows.to_table())
+
+    def matched_bytes(self) -> bytes:
+        """The marks, to be stored."""
+        assert self.matched is not None
+        return np.packbits(self.matched).tobytes()
+
+    def pieces_bytes(self) -> bytes:
+        """The pieces, to be stored."""
+        row, start, end = self.all_pieces()
+        return table_to_bytes(pa.table({"row": row, "from": start, "to": end}))
 
 
 @dataclass
@@ -177,29 +191,29 @@ class SweepArea:
 
     def snapshot(self, name: str) -> Snapshot:
         """What is kept; every run under its own id."""
-        runs, blobs = [], {}
+        runs: list[dict[str, Any]] = []
+        makers: dict[str, Callable[[], bytes]] = {}
         for kept in self.kept:
-            entry: dict[str, Any] = {
-                "id": kept.run.id,
-                "rows": len(kept.run),
-                "expired": kept.expired,
-                "fresh": kept.fresh,
-            }
-            blobs[f"{name}/run/{kept.run.id}"] = table_to_bytes(kept.run.rows.to_table())
+            names = {"run": f"{name}/run/{kept.run.id}"}
+            makers[names["run"]] = kept.run_bytes
             if kept.matched is not None:
-                blobs[f"{name}/matched/{kept.run.id}"] = np.packbits(kept.matched).tobytes()
+                # Marks are only ever added, so their number tells one state of them from another.
+                names["matched"] = f"{name}/matched/{kept.run.id}/{int(kept.matched.sum())}"
+                makers[names["matched"]] = kept.matched_bytes
             if self.covered:
-                row, start, end = kept.all_pieces()
-                blobs[f"{name}/pieces/{kept.run.id}"] = table_to_bytes(pa.table({"row": row, "from": start, "to": end}))
-            runs.append(entry)
-        return Snapshot({"progress": self.progress, "runs": runs}, blobs)
+                names["pieces"] = f"{name}/pieces/{kept.run.id}/{kept.expired}-{len(kept.all_pieces()[0])}"
+                makers[names["pieces"]] = kept.pieces_bytes
+            figures = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
+            runs.append({**figures, "names": names})
+        return Snapshot({"progress": self.progress, "runs": runs}, Blobs(makers))
 
-    def restore(self, name: str, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
         self.progress = snapshot.manifest["progress"]
         self.kept = []
         for entry in snapshot.manifest["runs"]:
-            rows = Batch.from_table(table_from_bytes(snapshot.blobs[f"{name}/run/{entry['id']}"]))
+            names = entry["names"]
+            rows = Batch.from_table(table_from_bytes(snapshot.blobs[names["run"]]))
             prepared = self.matching.run_of(rows)
             kept = Kept(
                 Run(rows, prepared.value, prepared.cell, prepared.axes, entry["id"]),
@@ -208,9 +222,9 @@ class SweepArea:
                 entry["fresh"],
             )
             if self.tracked:
-                bits = np.frombuffer(snapshot.blobs[f"{name}/matched/{entry['id']}"], np.uint8)
+                bits = np.frombuffer(snapshot.blobs[names["matched"]], np.uint8)
                 kept.matched = np.unpackbits(bits, count=entry["rows"]).astype(np.bool_)
             if self.covered:
-                table = table_from_bytes(snapshot.blobs[f"{name}/pieces/{entry['id']}"])
+                table = table_from_bytes(snapshot.blobs[names["pieces"]])
                 kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to"))]
             self.kept.append(kept)

@@ -1,0 +1,79 @@
+"""Blobs that this host has seen, as memory-mapped files by name.
+
+A blob's name says what it holds, for ever: runs are immutable, and whatever changes gets another name. So a worker may use
+a file that another worker of this host wrote, and reads the state store only for blobs that nobody here has seen.
+Correctness never depends on it: a missing, removed or unwritable file only costs a read from the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+# Folders that no worker has touched for this long belong to queries that are gone.
+FORGET_AFTER_SECONDS: Final = 6 * 3600
+
+
+def cache_root() -> Path:
+    """Where blobs of this user's queries lie."""
+    return Path(tempfile.gettempdir()) / f"streamjoin-{os.getuid()}"
+
+
+@dataclass
+class BlobCache:
+    """The blobs of one query's state on this host; `state` is a name that no other query uses."""
+
+    state: str
+    root: Path = field(default_factory=cache_root)
+
+    def __post_init__(self) -> None:
+        self.folder = self.root / self.state
+        self.folder.mkdir(parents=True, exist_ok=True)
+        os.utime(self.folder)
+
+    def get(self, name: str) -> pa.Buffer | None:
+        """The blob of this name, mapped into memory; None when this host has not seen it."""
+        try:
+            with pa.memory_map(str(self._path(name))) as file:
+                return file.read_buffer()
+        except (OSError, pa.ArrowInvalid):
+            return None
+
+    def put(self, name: str, blob: bytes) -> None:
+        """Let others on this host find a blob. Renamed into place, so that nobody sees half of it."""
+        path = self._path(name)
+        scratch = path.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
+        try:
+            scratch.write_bytes(blob)
+            scratch.rename(path)
+        except OSError:
+            scratch.unlink(missing_ok=True)
+
+    def drop(self, name: str) -> None:
+        """A blob that nobody needs any more. Whoever has it mapped keeps what it has mapped."""
+        self._path(name).unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / hashlib.sha256(name.encode()).hexdigest()
+
+
+def clean_up(root: Path | None = None, *, now: float | None = None) -> int:
+    """Remove the folders of queries that are gone; how many there were."""
+    root, removed = root or cache_root(), 0
+    horizon = (time.time() if now is None else now) - FORGET_AFTER_SECONDS
+    for folder in root.iterdir() if root.is_dir() else ():
+        try:
+            if folder.stat().st_mtime < horizon:
+                shutil.rmtree(folder, ignore_errors=True)
+                removed += 1
+        except FileNotFoundError:
+            continue
+    return removed
