@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from benchmarks import workloads
 from benchmarks.environments import ROOT
-from benchmarks.race import Contender, Verdict, judge, race
+from benchmarks.race import Contender, Verdict, check_one_core, judge, race
 from benchmarks.worker import ONE_THREAD, Worker
 
 ROWS: Final = 1_000_000
@@ -66,5 +66,6 @@ def measure(question: str, rows: int, repetitions: int, folder: Path, peers_pyth
         for label, module in PEERS[question].items():
             enter(label, peers_python, module)
         race(contenders, repetitions)
+    check_one_core(contenders)
     verdict = judge(question, contenders[0], contenders[1:], TARGET)
     return KernelOutcome(question, rows, contenders, verdict, notes)

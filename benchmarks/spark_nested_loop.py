@@ -52,7 +52,7 @@ class SparkOutcome:
 
 def _to_json(contender: Contender) -> dict[str, Any]:
     # The CPU time of the process that asks Spark says nothing.
-    return {name: value for name, value in contender.to_json().items() if name != "cpu"}
+    return {name: value for name, value in contender.to_json().items() if name not in ("user", "system")}
 
 
 def measure(question: str, rows: int, repetitions: int, folder: Path) -> SparkOutcome:

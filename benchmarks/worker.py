@@ -1,7 +1,7 @@
 """A contender is a process of its own, started once and asked over a line protocol, one JSON object per line.
 
     load  {"do": "load", "name": "overlap", "folder": ...}     -> {"jobs": ["pairs", ...], "notes": {...}}
-    run   {"do": "run", "name": "overlap", "job": "pairs"}     -> {"seconds": ..., "cpu": ..., "digest": {...}}
+    run   {"do": "run", "name": "overlap", "job": "pairs"}     -> {"seconds": ..., "user": ..., "system": ..., "digest": {...}}
 
 The driver can so interleave the repetitions of many contenders. Only the work itself is timed, inside the process: not
 reading the arrays, not the digest of the result, not freeing it.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,16 @@ class Loaded:
     notes: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """One repetition: its time, what the process computed in it (all threads), and what was delivered."""
+
+    seconds: float
+    user: float
+    system: float
+    digest: Digest
+
+
 def serve(load: Callable[[Path], Loaded]) -> None:
     """Answer requests from standard input until it ends."""
     # Whatever a library prints goes to standard error: standard output belongs to the protocol.
@@ -75,11 +86,11 @@ def serve(load: Callable[[Path], Loaded]) -> None:
 
 def _timed(job: Job) -> dict[str, Any]:
     gc.collect()
-    cpu, start = time.process_time(), time.perf_counter()
+    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     delivered = job()
-    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
     digest = delivered if isinstance(delivered, Digest) else digest_of(delivered)
-    return {"seconds": seconds, "cpu": cpu, "digest": asdict(digest)}
+    return asdict(Measurement(seconds, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, digest))
 
 
 class Worker:
@@ -103,10 +114,10 @@ class Worker:
         answer = self._ask(do="load", name=name, folder=str(folder))
         return answer["jobs"], answer["notes"]
 
-    def run(self, name: str, job: str) -> tuple[float, float, Digest]:
-        """Do a job once: its seconds, CPU seconds, and the digest of what it delivered."""
+    def run(self, name: str, job: str) -> Measurement:
+        """Do a job once."""
         answer = self._ask(do="run", name=name, job=job)
-        return answer["seconds"], answer["cpu"], Digest(**answer["digest"])
+        return Measurement(answer["seconds"], answer["user"], answer["system"], Digest(**answer["digest"]))
 
     def close(self) -> None:
         """End the process: it stops when its input ends."""

@@ -163,7 +163,7 @@ def join_overlap(
     for side in sides:
         if not isinstance(side, tuple | list) or len(side) != 2:
             raise CallError(f"join_overlap needs the two ends of an interval, got {side!r}", hint='on=("start", "end")')
-    if time is None and window is None and _is_time(left, sides[0][0]):
+    if time is None and window is None and all(_is_time(*end) for end in ((left, sides[0][0]), (right, sides[1][0]))):
         validities = [Validity(*side) for side in sides]
         return JoinCall([left, right], window=validities, where=where, **_checked(options)).run()
     condition: Predicate = overlaps(tuple(sides[0]), tuple(sides[1]))

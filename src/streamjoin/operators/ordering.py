@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from streamjoin.algebra import FOREVER
 from streamjoin.operators.contract import Results
 from streamjoin.state import Batch, table_from_bytes, table_to_bytes
 
@@ -28,6 +29,11 @@ class HeldResults:
     def rows(self) -> int:
         """How many wait."""
         return sum(len(part) for part in self.parts)
+
+    @property
+    def first(self) -> int:
+        """The smallest `ts` that waits."""
+        return min((int(part.ts.min()) for part in self.parts), default=FOREVER)
 
     def add(self, results: Results) -> None:
         """Let results wait."""

@@ -310,7 +310,8 @@ def check_agreement(expression: Expression, inputs: tuple[InputFrame, InputFrame
             kind = part.types[column].simpleString()
             if "collate" in kind or "char" in kind:
                 raise UnsupportedError(
-                    f"theta outside an inner join compares strings by their bytes, and {column!r} of {part.where} is {kind}",
+                    f"theta outside an inner join compares strings by their bytes, and {column!r} of {part.where} "
+                    f"is {kind}",
                     hint="use how='inner', or compare lower(...) of it in a column of its own",
                 )
 

@@ -124,13 +124,6 @@ class InputFrame:
             self.columns = tuple(new if column == name else column for column in self.columns)
             self.types[new] = self.types.pop(name)
 
-    def expression(self, name: str, template: str) -> str:
-        """A hidden column made from another by a SQL function, `template` with `{}` for the column."""
-        inner = self.hidden.get(name)
-        if inner is None:
-            return self._hide(F.expr(template.format(self._source(name))))
-        return self._hide(F.call_function(template.split("(")[0], inner))
-
     def _column(self, name: str) -> Column:
         if name in self.hidden:
             return self.hidden[name]
@@ -239,8 +232,11 @@ def key_columns(inputs: tuple[InputFrame, InputFrame], names: tuple[str, str], *
         for part, name in zip(inputs, names, strict=True):
             part.convert(name, kind)
     if isinstance(kind, StringType) and not _binary_collation(kind):
-        one, two = (part.expression(name, "collation_key({})") for part, name in zip(inputs, names, strict=True))
-        return one, two
+        # Spark has no function that gives the key of a collation, and its hashes do not follow it.
+        raise UnsupportedError(
+            f"{names[0]!r} is {kind.simpleString()}, and equality keys are compared by their bytes",
+            hint='make it plain text, .cast("string"), with F.lower(...) first where case does not matter',
+        )
     if not kind_is_scalar(kind):
         raise CallError(
             f"equality keys must be scalars, {names[0]!r} is {kind.simpleString()}", hint="compare its fields instead"
