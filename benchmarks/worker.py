@@ -1,7 +1,7 @@
 """A contender is a process of its own, started once and asked over a line protocol, one JSON object per line.
 
-    load  {"do": "load", "name": "overlap", "folder": ...}     -> {"jobs": ["pairs", ...], "notes": {...}}
-    run   {"do": "run", "name": "overlap", "job": "pairs"}     -> {"seconds": ..., "user": ..., "system": ..., "digest": {...}}
+    {"do": "load", "name": "overlap", "folder": ...}  ->  {"jobs": ["pairs", ...], "notes": {...}}
+    {"do": "run", "name": "overlap", "job": "pairs"}  ->  {"seconds": ..., "user": ..., "system": ..., "digest": {...}}
 
 The driver can so interleave the repetitions of many contenders. Only the work itself is timed, inside the process: not
 reading the arrays, not the digest of the result, not freeing it.
@@ -23,7 +23,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy.typing as npt
 
@@ -34,17 +34,23 @@ Delivered = Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]] | Digest
 Job = Callable[[], Delivered]
 
 # One thread for everyone, whoever listens to which of these.
-ONE_THREAD = dict.fromkeys(
-    [
-        "NUMBA_NUM_THREADS",
-        "POLARS_MAX_THREADS",
-        "RAYON_NUM_THREADS",
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-    ],
-    "1",
-)
+ONE_THREAD: Final = {
+    "NUMBA_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+# Memory stays with the process from one repetition to the next: glibc's allocator, then jemalloc as Rust has it. Or else
+# the time that a virtual machine takes to hand out pages is most of what varies and much of what is measured: ncls was
+# three times as slow, scipy twice, ours a tenth slower. So this is the peers' best case, not ours.
+WARM_MEMORY: Final = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 34),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+    "MALLOC_TOP_PAD_": str(1 << 26),
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
+}
 
 
 @dataclass(frozen=True)

@@ -212,8 +212,8 @@ def explain(frame: DataFrame) -> str:
     order          runs sorted by (key, ts)
     matches by     equal k
     buckets        hash of the equality keys over 2 buckets, no row twice
-    input 0        Range(size=5, slide=None): a row is kept until the other input's progress reaches its end
-    input 1        Range(size=5, slide=None): a row is kept until the other input's progress reaches its end
+    input 0        Range(5): a row is kept until the other input's progress reaches its end
+    input 1        Range(5): a row is kept until the other input's progress reaches its end
     """
     return describe(plan_of(frame))
 
