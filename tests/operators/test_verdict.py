@@ -93,6 +93,20 @@ def test_by_snapshot_without_any_witness() -> None:
     assert end(operator) == []
 
 
+def test_equal_rows_that_share_an_origin_share_their_fate() -> None:
+    operator = verdict("left", "snapshot")
+    put(operator, 0, (1, 0, 9), (1, 0, 9), (2, 0, 9), origin=[11, 11, 12])
+    witnessed(operator, (11, 0, 9), (11, 0, 9), parts=[(0, 4), (3, 6)])
+    assert sorted(end(operator)) == [(1, None, 6, 9), (1, None, 6, 9), (2, None, 0, 9)]
+
+
+def test_equal_origins_of_different_validities_are_different_rows() -> None:
+    operator = verdict("anti")
+    put(operator, 0, (1, 0, 5), (2, 1, 5), origin=[11, 11])
+    witnessed(operator, (11, 0, 5))
+    assert end(operator) == [(2, None, 1, 5)]
+
+
 def test_rows_are_told_apart_by_origin_not_by_content() -> None:
     operator = verdict("left")
     put(operator, 0, (1, 0, 5), (1, 0, 5), origin=[11, 12])

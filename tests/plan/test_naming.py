@@ -128,7 +128,7 @@ def test_a_suffix_of_nothing_is_refused_where_it_is_needed() -> None:
     assert named({"a": INT}, {"b": INT}, suffix="").schema.names == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["a", "b", "v_right"])
+@pytest.mark.parametrize("name", ["a", "b", "v_right", "A", "V_Right", "from", "FROM"])
 def test_a_validity_that_has_the_name_of_a_column_is_refused(name: str) -> None:
     with pytest.raises(CallError, match=f"two columns '{name}': an input's, and the one that this join adds"):
         named(validity=("from", name), time_type=INT)
@@ -138,6 +138,19 @@ def test_a_column_with_the_name_of_the_mark_is_refused() -> None:
     with pytest.raises(CallError, match="two columns '_invalid'"):
         named({"_invalid": INT}, RIGHT, invalid_flag=True)
     assert "_invalid" in named({"_invalid": INT}, RIGHT).schema.names
+
+
+def test_an_end_of_the_validity_cannot_be_the_mark() -> None:
+    with pytest.raises(CallError, match="two columns '_invalid'"):
+        named(validity=("from", "_Invalid"), time_type=INT, invalid_flag=True)
+
+
+def test_names_do_not_tell_upper_from_lower_case() -> None:
+    assert named({"v": INT}, {"V": INT}).schema.names == ["v", "V_right"]
+    with pytest.raises(CallError, match="two columns 'V_RIGHT': 'V' of input 1 with the suffix '_RIGHT'"):
+        named({"v": INT, "v_right": INT}, {"V": INT}, suffix="_RIGHT")
+    with pytest.raises(CallError, match="two columns 'v_right'"):
+        named({"v": INT}, {"v": INT, "V_Right": INT})
 
 
 def test_ticks_become_times_and_for_ever_becomes_null() -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import FOREVER, NEVER, Band, Overlaps, Within
@@ -17,6 +18,7 @@ from streamjoin.plan.partition import (
     ReferencePartitioning,
     default_cell,
     distribute,
+    origins,
 )
 from streamjoin.state import Batch
 from tests.state.making import batch, ids
@@ -56,6 +58,9 @@ CASES = {
     "band of infinite values": _home(Band("v", "v", 1.0, 1.0), 1.0, 0, INFINITE),
     "endless band": _home(Band("v", "v", INFINITY, 0.5), 1.0, 0, INFINITE),
     "endless band at home on input 1": _home(Band("v", "v", 0.5, INFINITY), 1.0, 1, INFINITE),
+    "band upwards without end": _home(Band("v", "v", 0.5, INFINITY), 1.0, 0, INFINITE),
+    "band downwards without end at home on input 1": _home(Band("v", "v", INFINITY, 0.5), 1.0, 1, INFINITE),
+    "band without bounds": _home(Band("v", "v", INFINITY, INFINITY), 1.0, 0, INFINITE),
     "band of integers": _home(Band("n", "n", 1, 2), 3.0, 0, INTEGERS),
     "endless band of integers": _home(Band("n", "n", FOREVER, 1), 3.0, 1, INTEGERS),
     "line": _home(Within(("x",), ("x",), 0.7), 1.0, 0, REALS),
@@ -106,7 +111,7 @@ def pairs(case: Case, a: Batch, b: Batch, bucket: int | None = None) -> Counter[
 
 
 def spread(case: Case, number: int, rows: Batch, *, follow: bool = False) -> dict[int, Batch]:
-    placed = list(distribute(case.partitioning, number, rows, follow=follow, first_origin=1_000))
+    placed = list(distribute(case.partitioning, number, rows, follow=follow))
     assert len({bucket for bucket, _ in placed}) == len(placed), "a bucket twice"
     assert all(0 <= bucket < case.partitioning.buckets for bucket, _ in placed)
     return dict(placed)
@@ -132,11 +137,12 @@ def test_contract_every_row_has_exactly_one_home_and_is_nowhere_twice(name: str,
     case = CASES[name]
     rows = drawn(np.random.default_rng(number), case, 60)
     parts = spread(case, number, rows, follow=True)
-    homes = Counter(origin for part in parts.values() for origin in part.origin[part.home].tolist())
-    assert homes == Counter(range(1_000, 1_060))
+    homes = Counter(row for part in parts.values() for row in ids(part.take(part.home)))
+    assert homes == Counter(range(60))
+    expected = origins(rows, ())
     for part in parts.values():
-        assert len(set(part.origin.tolist())) == len(part), "twice in one bucket"
-        assert part.origin.tolist() == [1_000 + row for row in ids(part)]
+        assert len(set(ids(part))) == len(part), "twice in one bucket"
+        assert part.origin.tolist() == expected[ids(part)].tolist(), "replicas of a row differ in their origin"
         assert part.ts.tolist() == rows.ts[ids(part)].tolist()
     if not case.partitioning.replicates[number]:
         assert sum(len(part) for part in parts.values()) == 60
@@ -221,3 +227,17 @@ def test_every_partitioning_describes_itself_and_its_copies() -> None:
         MatrixPartitioning(6): "matrix of 2 x 3 buckets: input 0 3 times, input 1 2 times",
     }
     assert {one: one.describe() for one in texts} == texts
+
+
+def test_an_origin_follows_from_what_decides_about_a_row_not_from_its_place() -> None:
+    rng = np.random.default_rng(0)
+    rows = drawn(rng, CASES[next(iter(CASES))], 60)
+    shuffled = rng.permutation(60)
+    assert origins(rows.take(shuffled), ()).tolist() == origins(rows, ())[shuffled].tolist()
+    payload = pa.table({"id": [0, 0, 1], "s": ["a", "b", "a"], "o": [{"x": 1}, {"x": 1}, {"x": None}]})
+    zero = np.zeros(3, np.int64)
+    batch = Batch(payload, zero, zero + 1, zero)
+    assert len(set(origins(batch, ()).tolist())) == 1, "columns that no expression reads do not count"
+    assert len(set(origins(batch, ("s",)).tolist())) == 2
+    first, second, third = origins(batch, ("o",)).tolist()
+    assert first == second != third

@@ -37,8 +37,9 @@ def test_the_most_selective_predicate_sorts_the_runs(predicates: tuple, first: P
 
 
 def test_the_other_predicates_are_tested_where_their_values_lie() -> None:
-    plan = plan_join(node(BOX, BAND, NEAR))
-    assert plan.join.matching.tests == (ValueTest(BAND, 1), ValueTest(BOX, 2))
+    other = Overlaps(("lo", "hi"), ("x", "v"))
+    plan = plan_join(node(BOX, BAND, NEAR, other))
+    assert plan.join.matching.tests == (ValueTest(BAND, 1), ValueTest(BOX, 2), ValueTest(other, 4))
 
 
 def test_an_event_join_is_a_band_over_the_times() -> None:

@@ -255,9 +255,9 @@ def test_expressions_can_be_times(left: DataFrame, right: DataFrame) -> None:
     assert _rows(interval, "ts", "ts_right") == Counter([(10, 11)])
 
 
-@pytest.mark.parametrize("expression", [F.lit(1) + F.col("nope"), F.max("k")], ids=["unknown column", "aggregate"])
+@pytest.mark.parametrize("expression", ["nope + 1", "max(k)"])
 def test_an_expression_that_a_row_does_not_have_is_refused_at_the_call(
-    left: DataFrame, right: DataFrame, expression: Any
+    left: DataFrame, right: DataFrame, expression: str
 ) -> None:
     with pytest.raises(sj.CallError, match="input 0 cannot evaluate Column<"):
-        sj.join([left, right], left_by=expression, right_by="k")
+        sj.join([left, right], left_by=F.expr(expression), right_by="k")

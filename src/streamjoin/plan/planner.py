@@ -8,6 +8,7 @@ naming         the result's columns
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +30,7 @@ from streamjoin.plan.partition import (
     Partitioning,
     ReferencePartitioning,
     default_cell,
+    distribute,
 )
 from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.batch import Indices
@@ -80,6 +82,11 @@ class JoinPlan:
             )
         )
         return one, two
+
+    def distribute(self, number: int, batch: Batch) -> Iterator[tuple[int, Batch]]:
+        """The rows of input `number` for each bucket that gets any."""
+        judged_by = () if self.node.theta is None else self.node.theta.columns()[number]
+        return distribute(self.partitioning, number, batch, follow=self.homed[number], judged_by=judged_by)
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """The second stage: one decision maker for each input that needs it."""
