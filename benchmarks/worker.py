@@ -42,7 +42,7 @@ ONE_THREAD: Final = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-# Memory stays with the process from one repetition to the next: glibc's allocator, then jemalloc as Rust has it. Or else
+# Memory stays with the process from one repetition to the next: glibc's allocator, then jemalloc as Rust has it. Else
 # the time that a virtual machine takes to hand out pages is most of what varies and much of what is measured: ncls was
 # three times as slow, scipy twice, ours a tenth slower. So this is the peers' best case, not ours.
 WARM_MEMORY: Final = {

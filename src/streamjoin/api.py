@@ -39,7 +39,7 @@ def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
         suffix      for names of input 1 that occur on input 0 too
         validity    the names of the result's validity columns
         buckets     how many buckets the work is cut into; by default as many as tasks can run at once
-        cell        the cell size of the grid that spreads joins without equality keys
+        cell        the cell size of the grid that spreads joins without equality keys; a duration over times
 
     >>> import streamjoin as sj
     >>> spark = sj.session()

@@ -125,3 +125,18 @@ def test_the_fingerprint_tells_verdicts_apart() -> None:
     prints = {Verdict(number, SCHEMAS, how, outer).fingerprint for number, how, outer in kinds}
     prints.add(Verdict(0, (SCHEMAS[0], pa.schema([("x", pa.int8())])), "left").fingerprint)
     assert len(prints) == len(kinds) + 1
+
+
+def test_rows_that_share_origin_and_validity_have_the_same_partners_and_the_same_fate() -> None:
+    operator = verdict("semi")
+    put(operator, 0, (1, 0, 5), (2, 0, 5), (3, 0, 6), origin=[11, 11, 11])
+    witnessed(operator, (11, 0, 5))
+    assert end(operator) == [(1, None, 0, 5), (2, None, 0, 5)], "row 3 has another validity: another row"
+
+
+def test_by_snapshot_each_of_several_equal_rows_gets_all_parts() -> None:
+    operator = verdict("anti", "snapshot")
+    put(operator, 0, (1, 0, 9), (2, 0, 9), (3, 0, 8), origin=[11, 11, 11])
+    witnessed(operator, (11, 0, 9), (11, 0, 9), (11, 0, 8), parts=[(2, 4), (6, 7), (0, 8)])
+    wanted = [(number, None, *part) for number in (1, 2) for part in ((0, 2), (4, 6), (7, 9))]
+    assert sorted(end(operator)) == wanted

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -171,6 +173,29 @@ def test_no_rows_go_nowhere(name: str) -> None:
     case = CASES[name]
     rows = drawn(np.random.default_rng(0), case, 3).empty()
     assert spread(case, 0, rows) == spread(case, 1, rows, follow=True) == {}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([None, math.nan, 0.0, 1.0]),
+        pa.array([None, "", "a"]),
+        pa.array([None, 0, 1]),
+        pa.array([None, Decimal("0.5"), Decimal("1.5")]),
+        pa.array([None, {"x": None}, {"x": 0}, {"x": 1}]),
+        pa.array([None, {"x": {"y": None}}, {"x": {"y": 1}}]),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_what_an_expression_can_tell_apart_has_different_origins(values: pa.Array) -> None:
+    """`l.v IS NULL` holds for NULL, not for NaN; `l.s IS NULL` holds for NULL, not for a struct of NULLs."""
+    rows = len(values)
+    plain = batch([(0, 5)] * rows)
+    read = replace(plain, payload=pa.table({"v": values}))
+    assert len(set(origins(read, ()).tolist())) == 1
+    assert len(set(origins(read, ("v",)).tolist())) == rows
+    twice = replace(plain, payload=pa.table({"v": values.take(pa.array([0] * rows))}))
+    assert len(set(origins(twice, ("v",)).tolist())) == 1
 
 
 def test_only_what_is_declared_to_be_copied_is_copied() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 
 from streamjoin.algebra import FOREVER, Band, Overlaps, Predicate, Range, Validity, Within
 from streamjoin.errors import UnsupportedError
+from streamjoin.operators import Output, Results
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.partition import HomePartitioning, MatrixPartitioning, Partitioning, ReferencePartitioning
@@ -185,6 +189,45 @@ def test_a_theta_test_reads_the_payload_of_its_pairs() -> None:
     (test,) = plan.join.matching.tests
     i, j = np.array([0, 1, 2, 0]), np.array([1, 0, 0, 2])
     assert test.holds(rows, i, rows, j).tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("l.v > 1", [False, True, True]),
+        ("r.v > 1", [True, False, True]),
+        ("true", [True] * 3),
+        ("l.v IS NULL", [False] * 3),
+    ],
+)
+def test_a_theta_may_read_one_input_or_none(text: str, expected: list[bool]) -> None:
+    plan = plan_join(node(theta=theta(text), how="left"))
+    rows = plan.bindings[0].bind(pa.table({"id": [1, 2], "ts": [0, 0], "v": [1.0, 2.0]})).batch
+    (test,) = plan.join.matching.tests
+    assert test.holds(rows, np.array([0, 1, 1]), rows, np.array([1, 0, 1])).tolist() == expected
+
+
+def test_oracle_rows_that_only_an_expression_tells_apart_have_fates_of_their_own() -> None:
+    """Spread over buckets, with a verdict: the row with NaN must not take the row with NULL for itself."""
+    plan = plan_join(node(theta=theta("l.v IS NULL"), how="left", buckets=4))
+    left = pa.table({"id": [1, 2], "ts": [0, 0], "v": [None, math.nan]})
+    right = pa.table({"id": list(range(10, 18)), "ts": [0] * 8, "v": [0.0] * 8})
+    joins, (verdict,) = [plan.join_in(bucket).build() for bucket in range(4)], plan.verdicts()
+    judge, found = verdict.build(), []
+
+    def collect(outputs: Iterator[Output]) -> None:
+        for output in outputs:
+            if isinstance(output, Results):
+                found.extend(zip(output.payload["0.id"].to_pylist(), output.payload["1.id"].to_pylist(), strict=True))
+            else:
+                collect(judge.on_batch(0 if output.name == "candidate" else 1, output.batch))
+
+    for number, table in enumerate((left, right)):
+        for bucket, part in plan.distribute(number, plan.bindings[number].bind(table).batch):
+            collect(joins[bucket].on_batch(number, part))
+    for operator in (*joins, judge):
+        collect(operator.on_end())
+    assert Counter(found) == Counter([*((1, partner) for partner in range(10, 18)), (2, None)])
 
 
 def test_the_result_has_only_the_columns_that_were_asked_for() -> None:

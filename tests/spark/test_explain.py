@@ -37,7 +37,9 @@ def test_a_band_has_a_home(frame: DataFrame) -> None:
     lines = _lines(sj.join_band(frame, frame, on="lo", below=0.5, above=1, closed="left", how="left", buckets=3))
     assert lines["operator"] == "temporal join, how=left, outer by row, without validity"
     assert lines["matches by"] == "lo - lo in [-0.5, 1.0)"
-    assert lines["buckets"].startswith("grid of cell 12 over 3 buckets: input 0 in its home cell, input 1 in every cell")
+    assert lines["buckets"].startswith(
+        "grid of cell 12 over 3 buckets: input 0 in its home cell, input 1 in every cell"
+    )
     assert "(about 1.12 copies of a row)" in lines["buckets"]
     assert "verdict" not in lines
     assert lines["input 1"] == "no time: every row is kept"
@@ -66,7 +68,9 @@ def test_an_overlap_with_a_cell_goes_by_reference_point(frame: DataFrame) -> Non
 
 
 def test_anything_else_goes_by_matrix(frame: DataFrame) -> None:
-    joined = sj.join([frame, frame], time="ts", window=sj.Fixed(4), where=sj.theta("l.lo < r.hi"), how="full", buckets=6)
+    joined = sj.join(
+        [frame, frame], time="ts", window=sj.Fixed(4), where=sj.theta("l.lo < r.hi"), how="full", buckets=6
+    )
     lines = _lines(joined)
     assert lines["matches by"] == "validity alone"
     assert lines["then tested"] == "ExpressionTest"

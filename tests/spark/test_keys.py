@@ -1,4 +1,4 @@
-"""differential_: equality keys of every scalar type are equal as Spark's own `=` says; only NULL and NaN match nothing."""
+"""differential_: equality keys of every scalar type are equal as Spark's `=` says; only NULL and NaN match nothing."""
 
 from __future__ import annotations
 

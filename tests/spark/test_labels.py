@@ -12,7 +12,9 @@ from streamjoin.spark.labels import bucket_labels, spark_hash
 def test_spark_hash_is_the_hash_of_spark(spark: SparkSession) -> None:
     near_zero = list(range(-400, 400))
     far = [2**31 - 1, -(2**31), 123_456_789, *range(10**9, 10**9 + 200)]
-    rows = spark.createDataFrame([(number,) for number in near_zero + far], "number int").select("number", F.hash("number"))
+    rows = spark.createDataFrame([(number,) for number in near_zero + far], "number int").select(
+        "number", F.hash("number")
+    )
     assert [(number, spark_hash(number)) for number, _ in rows.collect()] == [tuple(row) for row in rows.collect()]
 
 

@@ -1,4 +1,4 @@
-"""differential_: whatever columns hold, a join hands it on unharmed: compared with Spark's own join of the same data."""
+"""differential_: whatever columns hold, a join hands it on unharmed, as Spark's own join of the same data does."""
 
 from __future__ import annotations
 

@@ -264,7 +264,9 @@ def origins(batch: Batch, judged_by: Sequence[str]) -> Indices:
     for name in judged_by:
         for column in _flattened(batch.payload[name]):
             code, present = group_codes([column], len(batch))
-            origin = combine_hashes(combine_hashes(origin, hash_integers(code)), present.astype(np.int64))
+            # For a key NULL and NaN are alike, an expression tells them apart.
+            valid = pc.is_valid(column).to_numpy()
+            origin = combine_hashes(combine_hashes(origin, hash_integers(code)), present + np.int64(2) * valid)
     return origin
 
 
@@ -272,7 +274,7 @@ def _flattened(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
     if not pa.types.is_struct(column.type):
         return [column]
     fields = [pc.struct_field(column, position) for position in range(column.type.num_fields)]
-    return [part for field in fields for part in _flattened(field)]
+    return [pc.is_valid(column), *(part for field in fields for part in _flattened(field))]
 
 
 def distribute(
