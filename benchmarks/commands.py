@@ -8,7 +8,9 @@ import platform
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,21 +62,30 @@ def _kernel_outcomes(
         if question in asked:
             python = peers_python(PEERS_FILE, console.print)
             rows = kernels.QUICK_ROWS if quick else kernels.ROWS
-            with console.status(f"{question}: ours and its peers in turn ..."):
+            with _progress(console) as say:
+                say(f"{question}: ours and its peers in turn ...")
                 raced = kernels.measure(question, rows, repetitions, folder / question, python)
             yield question, raced, tables.kernel_table(raced)
     if "spark" in asked:
         for question in spark_nested_loop.QUESTIONS:
             rows = spark_nested_loop.QUICK_ROWS if quick else spark_nested_loop.ROWS
-            with console.status(f"{question} in Spark: the nested loop takes its time ..."):
-                joined = spark_nested_loop.measure(question, rows, repetitions, folder / "spark" / question)
+            with _progress(console) as say:
+                joined = spark_nested_loop.measure(question, rows, repetitions, folder / "spark" / question, say)
             yield f"spark {question}", joined, tables.spark_table(joined)
     if "growth" in asked:
         for question in growth.QUESTIONS:
             smallest = growth.QUICK_SMALLEST if quick else growth.SMALLEST
-            with console.status(f"growth of {question} ..."):
+            with _progress(console) as say:
+                say(f"growth of {question} ...")
                 grown = growth.measure(question, smallest, repetitions, folder / "growth" / question)
             yield f"growth {question}", grown, tables.growth_table(grown)
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str], None]]:
+    """A line that says what is going on: it changes on a terminal, and is a new one in a log."""
+    with console.status("") as status:
+        yield status.update if console.is_terminal else partial(console.print, style="dim", highlight=False)
 
 
 def _circumstances() -> dict[str, Any]:

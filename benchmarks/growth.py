@@ -17,7 +17,7 @@ from typing import Any, Final
 from benchmarks import workloads
 from benchmarks.environments import ROOT
 from benchmarks.race import Contender, Verdict
-from benchmarks.worker import ONE_THREAD, Worker
+from benchmarks.worker import ONE_THREAD, WARM_MEMORY, Worker
 
 QUESTIONS: Final = ("overlap", "band", "within", "validity")
 DOUBLINGS: Final = 5
@@ -77,7 +77,7 @@ def cost(rows: int, results: int) -> float:
 def measure(question: str, smallest: int, repetitions: int, folder: Path) -> GrowthOutcome:
     """Time ours at every size, the sizes in turn, so that a disturbance does not hit one of them alone."""
     sizes = [smallest << doubling for doubling in range(DOUBLINGS + 1)]
-    with Worker(sys.executable, "benchmarks.contenders.ours", ROOT, **ONE_THREAD) as worker:
+    with Worker(sys.executable, "benchmarks.contenders.ours", ROOT, **ONE_THREAD, **WARM_MEMORY) as worker:
         contenders = []
         for rows in sizes:
             workloads.make(question, rows).write(folder / str(rows))

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from benchmarks import workloads
 from benchmarks.environments import ROOT
-from benchmarks.race import Contender, Verdict, judge, race
-from benchmarks.worker import ONE_THREAD, Worker
+from benchmarks.race import Contender, Verdict, check_one_core, judge, race
+from benchmarks.worker import ONE_THREAD, WARM_MEMORY, Worker
 
 ROWS: Final = 1_000_000
 QUICK_ROWS: Final = 100_000
@@ -54,7 +54,8 @@ def measure(question: str, rows: int, repetitions: int, folder: Path, peers_pyth
     with ExitStack() as stack:
 
         def enter(label: str, python: Path | str, module: str) -> None:
-            worker = stack.enter_context(Worker(python, f"benchmarks.contenders.{module}", ROOT, **ONE_THREAD))
+            worker = Worker(python, f"benchmarks.contenders.{module}", ROOT, **ONE_THREAD, **WARM_MEMORY)
+            stack.enter_context(worker)
             jobs, told = worker.load(question, folder)
             notes.update(told)
             for job in jobs:
@@ -66,5 +67,6 @@ def measure(question: str, rows: int, repetitions: int, folder: Path, peers_pyth
         for label, module in PEERS[question].items():
             enter(label, peers_python, module)
         race(contenders, repetitions)
+    check_one_core(contenders)
     verdict = judge(question, contenders[0], contenders[1:], TARGET)
     return KernelOutcome(question, rows, contenders, verdict, notes)

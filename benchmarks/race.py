@@ -11,12 +11,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.digest import Digest
-from benchmarks.errors import UnequalResultsError
+from benchmarks.errors import BenchmarkError, UnequalResultsError
+from benchmarks.worker import Measurement
 
-Run = Callable[[], tuple[float, float, Digest]]
+ONE_CORE: Final = 1.2  # memory managers may have a helper
 
 
 @dataclass
@@ -24,25 +25,40 @@ class Contender:
     """A system that takes part, and what was measured of it. `equal_work`: it delivers pairs, as we do."""
 
     label: str
-    run: Run
+    run: Callable[[], Measurement]
     equal_work: bool = True
-    seconds: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
+    measured: list[Measurement] = field(default_factory=list)
     digest: Digest | None = None
 
     def repeat(self, counted: bool) -> None:
         """Run once. Every repetition must deliver the same."""
-        seconds, cpu, digest = self.run()
-        if self.digest is not None and digest != self.digest:
-            raise UnequalResultsError(f"{self.label} delivered {self.digest}, and the next time {digest}")
-        self.digest = digest
+        measurement = self.run()
+        if self.digest is not None and measurement.digest != self.digest:
+            raise UnequalResultsError(f"{self.label} delivered {self.digest}, and the next time {measurement.digest}")
+        self.digest = measurement.digest
         if counted:
-            self.seconds.append(seconds)
-            self.cpu.append(cpu)
+            self.measured.append(measurement)
+
+    @property
+    def seconds(self) -> list[float]:
+        return [measurement.seconds for measurement in self.measured]
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    @property
+    def user(self) -> float:
+        return statistics.median(measurement.user for measurement in self.measured)
+
+    @property
+    def system(self) -> float:
+        return statistics.median(measurement.system for measurement in self.measured)
+
+    @property
+    def cores(self) -> float:
+        """How many cores were busy with it."""
+        return sum(measurement.user + measurement.system for measurement in self.measured) / sum(self.seconds)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -50,7 +66,8 @@ class Contender:
             "equal_work": self.equal_work,
             "median": self.median,
             "seconds": self.seconds,
-            "cpu": self.cpu,
+            "user": [measurement.user for measurement in self.measured],
+            "system": [measurement.system for measurement in self.measured],
             "count": self.digest and self.digest.count,
             "checksum": self.digest and self.digest.pairs,
         }
@@ -75,6 +92,13 @@ def check_equal(ours: Contender, other: Contender) -> None:
             f"{other.label} delivered other results than {ours.label}, so their times cannot be compared:\n"
             f"  {ours.label}: {ours.digest}\n  {other.label}: {other.digest}"
         )
+
+
+def check_one_core(contenders: Sequence[Contender]) -> None:
+    """Refuse a race in which somebody had more than the one thread that everyone gets."""
+    for contender in contenders:
+        if contender.cores > ONE_CORE:
+            raise BenchmarkError(f"{contender.label} was to use one thread, but kept {contender.cores:.2f} cores busy")
 
 
 def ratio(ours: Contender, other: Contender) -> float:

@@ -7,6 +7,7 @@ sizes, so it gets one repetition per size, after a small one that warms the JVM 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -52,14 +53,15 @@ class SparkOutcome:
 
 def _to_json(contender: Contender) -> dict[str, Any]:
     # The CPU time of the process that asks Spark says nothing.
-    return {name: value for name, value in contender.to_json().items() if name != "cpu"}
+    return {name: value for name, value in contender.to_json().items() if name not in ("user", "system")}
 
 
-def measure(question: str, rows: int, repetitions: int, folder: Path) -> SparkOutcome:
+def measure(question: str, rows: int, repetitions: int, folder: Path, say: Callable[[str], None]) -> SparkOutcome:
     """Time both at `rows` and at twice as many; the target is for the smaller size."""
     ours, nested, plans = [], [], []
     with Worker(sys.executable, "benchmarks.contenders.in_spark", ROOT) as worker:
         for size in (WARM_UP_ROWS, rows, 2 * rows):
+            say(f"{question} in Spark, {size:,} rows a side: ours, then the nested loop, which takes its time ...")
             workloads.make(question, size, per_row=1).write(folder / str(size))
             _, notes = worker.load(str(size), folder / str(size))
             mine, theirs = (

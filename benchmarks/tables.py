@@ -22,7 +22,7 @@ def _table(title: str, first: str, *numbers: str) -> Table:
 
 
 def _seconds(contender: Contender) -> list[str]:
-    return [f"{value:.4f}" for value in (contender.median, min(contender.seconds), max(contender.seconds))]
+    return [f"{value:.3f}" for value in (contender.median, min(contender.seconds), max(contender.seconds))]
 
 
 def _checksum(contender: Contender) -> str:
@@ -35,14 +35,15 @@ def kernel_table(outcome: KernelOutcome) -> Table:
     title = (
         f"{outcome.question}: {outcome.rows:,} x {outcome.rows:,} rows, one thread, pairs with a column of each side"
     )
-    table = _table(title, "system", "median s", "min", "max", "CPU s / s", "pairs", "checksum", "ours is faster")
+    table = _table(title, "system", "median s", "min", "max", "user", "system", "pairs", "checksum", "ours is faster")
     ours, *peers = outcome.contenders
     for contender in (ours, *sorted(peers, key=lambda peer: peer.median)):
         assert contender.digest is not None
         table.add_row(
             contender.label,
             *_seconds(contender),
-            f"{sum(contender.cpu) / sum(contender.seconds):.2f}",
+            f"{contender.user:.2f}",
+            f"{contender.system:.2f}",
             f"{contender.digest.count:,}",
             _checksum(contender),
             "" if contender is ours else f"{ratio(ours, contender):.2f} times",
@@ -77,12 +78,20 @@ def spark_table(outcome: SparkOutcome) -> Table:
 def growth_table(outcome: GrowthOutcome) -> Table:
     """The times at growing sizes; a ratio stands at the larger of its two sizes."""
     title = f"growth of {outcome.question}: ours, one thread; prediction: n log n + results"
-    table = _table(title, "rows a side", "results", "median s", "min", "max", "measured ratio", "predicted")
+    table = _table(title, "rows a side", "results", "median s", "min", "max", "user", "system", "ratio", "predicted")
     measured = ["", *(f"{value:.2f}" for value in outcome.measured)]
     predicted = ["", *(f"{value:.2f}" for value in outcome.predicted)]
     rows = zip(outcome.rows, outcome.results, outcome.contenders, measured, predicted, strict=True)
     for size, results, contender, was, should in rows:
-        table.add_row(f"{size:,}", f"{results:,}", *_seconds(contender), was, should)
+        table.add_row(
+            f"{size:,}",
+            f"{results:,}",
+            *_seconds(contender),
+            f"{contender.user:.3f}",
+            f"{contender.system:.3f}",
+            was,
+            should,
+        )
     return table
 
 

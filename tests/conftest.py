@@ -44,6 +44,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "50000")
+        .config("spark.python.daemon.module", "streamjoin.spark.daemon")  # workers start with the kernels loaded
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

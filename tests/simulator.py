@@ -39,7 +39,6 @@ from streamjoin.algebra import (
 from streamjoin.operators import Operator, Output, Results, Rows
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
-from streamjoin.plan.partition import distribute
 from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.runtime import finish, run_micro_batch
 from streamjoin.state import Batch
@@ -302,7 +301,6 @@ class Buckets:
         self.verdicts: dict[int, list[Operator]] = {
             verdict.number: [verdict.build() for _ in self.joins] for verdict in plan.verdicts()
         }
-        self.origins = 0
         self.late: list[list[int]] = [[], []]
         self.rows: list[tuple] = []
         self.last: list[tuple[int, int]] = [(-(2**63), 0)] * len(self.joins)
@@ -314,13 +312,9 @@ class Buckets:
         for number, some in rows.items():
             bound = self.plan.bindings[number].bind(_table(some, None))
             assert bound.invalid.num_rows == 0
-            follow = self.plan.homed[number]
-            for bucket, part in distribute(
-                self.plan.partitioning, number, bound.batch, follow=follow, first_origin=self.origins
-            ):
+            for bucket, part in self.plan.distribute(number, bound.batch):
                 # Through bytes, as between two tasks.
                 sent[bucket].setdefault(number, []).append(Batch.from_table(part.to_table()))
-            self.origins += len(some)
         for bucket, operator in enumerate(self.joins):
             batches = {number: _concat(parts) for number, parts in sent[bucket].items()}
             self._collect(bucket, run_micro_batch(operator, batches, progress))

@@ -39,7 +39,7 @@ def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
         suffix      for names of input 1 that occur on input 0 too
         validity    the names of the result's validity columns
         buckets     how many buckets the work is cut into; by default as many as tasks can run at once
-        cell        the cell size of the grid that spreads joins without equality keys
+        cell        the cell size of the grid that spreads joins without equality keys; a duration over times
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
@@ -163,7 +163,7 @@ def join_overlap(
     for side in sides:
         if not isinstance(side, tuple | list) or len(side) != 2:
             raise CallError(f"join_overlap needs the two ends of an interval, got {side!r}", hint='on=("start", "end")')
-    if time is None and window is None and _is_time(left, sides[0][0]):
+    if time is None and window is None and all(_is_time(*end) for end in ((left, sides[0][0]), (right, sides[1][0]))):
         validities = [Validity(*side) for side in sides]
         return JoinCall([left, right], window=validities, where=where, **_checked(options)).run()
     condition: Predicate = overlaps(tuple(sides[0]), tuple(sides[1]))
@@ -212,8 +212,8 @@ def explain(frame: DataFrame) -> str:
     order          runs sorted by (key, ts)
     matches by     equal k
     buckets        hash of the equality keys over 2 buckets, no row twice
-    input 0        Range(size=5, slide=None): a row is kept until the other input's progress reaches its end
-    input 1        Range(size=5, slide=None): a row is kept until the other input's progress reaches its end
+    input 0        Range(5): a row is kept until the other input's progress reaches its end
+    input 1        Range(5): a row is kept until the other input's progress reaches its end
     """
     return describe(plan_of(frame))
 

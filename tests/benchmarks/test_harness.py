@@ -15,8 +15,8 @@ from benchmarks.contenders import ours
 from benchmarks.digest import Digest, digest_of
 from benchmarks.environments import ROOT, requirements_of
 from benchmarks.errors import BenchmarkError, ContenderError, UnequalResultsError
-from benchmarks.race import Contender, judge, race, ratio
-from benchmarks.worker import Worker
+from benchmarks.race import Contender, check_one_core, judge, race, ratio
+from benchmarks.worker import Measurement, Worker
 from benchmarks.workloads import Workload
 from streamjoin.cli import app, bench
 
@@ -119,7 +119,7 @@ SAME = Digest(2, 77)
 
 def contender(label: str, *seconds: float, digest: Digest = SAME, equal_work: bool = True) -> Contender:
     times = itertools.cycle(seconds)
-    return Contender(label, lambda: (next(times), 0.0, digest), equal_work)
+    return Contender(label, lambda: Measurement(next(times), 0.5, 0.0, digest), equal_work)
 
 
 class TestRace:
@@ -127,16 +127,16 @@ class TestRace:
         turns: list[str] = []
 
         def entrant(label: str) -> Contender:
-            def run() -> tuple[float, float, Digest]:
+            def run() -> Measurement:
                 turns.append(label)
-                return float(len(turns)), 0.0, Digest(2, 77)
+                return Measurement(len(turns), 0.0, 0.0, SAME)
 
             return Contender(label, run)
 
         entrants = [entrant("a"), entrant("b")]
         race(entrants, 2)
         assert turns == ["a", "b"] * 3
-        assert [entrant.seconds for entrant in entrants] == [[3.0, 5.0], [4.0, 6.0]]
+        assert [entrant.seconds for entrant in entrants] == [[3, 5], [4, 6]]
 
     def test_the_verdict_is_by_the_best_median(self) -> None:
         ours, slow, fast = contender("ours", 1, 9, 1), contender("slow", 5), contender("fast", 3, 2, 99)
@@ -179,9 +179,16 @@ class TestRace:
         with pytest.raises(UnequalResultsError, match="not both delivered"):
             ratio(contender("ours", 1), contender("peer", 2))
 
+    def test_more_than_one_core_is_noticed(self) -> None:
+        ours, peer = contender("ours", 1), contender("peer", 0.25)
+        race([ours, peer], 1)
+        check_one_core([ours])
+        with pytest.raises(BenchmarkError, match=r"peer was to use one thread, but kept 2\.00 cores busy"):
+            check_one_core([ours, peer])
+
     def test_a_contender_must_repeat_itself(self) -> None:
         digests = iter([Digest(2, 77), Digest(2, 78)])
-        moody = Contender("moody", lambda: (1.0, 0.0, next(digests)))
+        moody = Contender("moody", lambda: Measurement(1.0, 0.0, 0.0, next(digests)))
         moody.repeat(counted=True)
         with pytest.raises(UnequalResultsError, match="the next time"):
             moody.repeat(counted=True)
@@ -222,8 +229,8 @@ class TestWorker:
             runs = [worker.run("some", "pairs") for _ in range(2)]
             with pytest.raises(ContenderError, match="KeyError: 'other'"):
                 worker.run("other", "pairs")
-        assert {digest for _, _, digest in runs} == {digest_of([brute_force(workload)])}
-        assert all(seconds > 0 for seconds, _, _ in runs)
+        assert {run.digest for run in runs} == {digest_of([brute_force(workload)])}
+        assert all(run.seconds > 0 for run in runs)
 
     def test_a_contender_that_dies_says_why(self, tmp_path: Path) -> None:
         with (

@@ -9,11 +9,12 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 from streamjoin.cli import app
 from streamjoin.cli.demo import generate_match
-from streamjoin.cli.local_spark import errors_go_to
+from streamjoin.cli.local_spark import errors_go_to, local_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,3 +76,16 @@ def test_started_processes_write_their_errors_elsewhere() -> None:
             subprocess.run(speak, check=True)
         size = os.fstat(log.fileno()).st_size
     assert size == len("noise")
+
+
+def test_a_failed_start_shows_what_spark_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        os.write(2, b"java: not found")
+        raise RuntimeError("no gateway")
+
+    monkeypatch.setattr("streamjoin.session", fail)
+    with pytest.raises(RuntimeError, match="no gateway"):
+        local_spark()
+    assert "java: not found" in capsys.readouterr().err

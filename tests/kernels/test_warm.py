@@ -6,9 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from streamjoin import kernels
+from streamjoin.kernels import warm
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,6 +40,26 @@ for seed in range(60):
     simulate(seed)
 print(json.dumps(compiled()))
 """
+
+
+def test_every_kernel_is_called_with_every_kind_of_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: dict[str, set[str]] = {}
+
+    def recorded(name: str, kernel: Callable) -> Callable:
+        def record(*arguments: object, **options: object) -> object:
+            columns = [part for one in arguments for part in (one if isinstance(one, list | tuple) else [one])]
+            called.setdefault(name, set()).update(str(part.dtype) for part in columns if isinstance(part, np.ndarray))
+            return kernel(*arguments, **options)
+
+        return record
+
+    public = {name for name in kernels.__all__ if callable(getattr(kernels, name))} - {"cells_of"}  # plain numpy
+    for name in public:
+        monkeypatch.setattr(warm, name, recorded(name, getattr(kernels, name)))
+    warm.load_kernels()
+    assert set(called) == public
+    for name in ("overlap_pairs", "band_pairs", "merge_order", "sort_order"):
+        assert {"int64", "float64"} <= called[name], name
 
 
 def compilations(script: str, cache: Path) -> list[dict[str, int]]:

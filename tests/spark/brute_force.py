@@ -1,7 +1,7 @@
 """Rows, predicates and windows that Spark tests hand both to streamjoin and to the oracle.
 
-A kind of predicate is written twice: as the user writes it, and as a plain Python function of two rows. Times are ticks;
-`TIMES` says how a frame holds them and what one unit of them is.
+A kind of predicate is written twice: as the user writes it, and as a plain Python function of two rows. Times are
+ticks; `TIMES` says how a frame holds them and what one unit of them is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROW_SCHEMA = (
 
 @dataclass(frozen=True)
 class TimeType:
-    """How a frame holds times: ticks to the column and back, ticks in a unit, a number of units as the user writes it."""
+    """How a frame holds times: ticks to the column and back, ticks in a unit, units as the user writes them."""
 
     to_column: Callable[[Column], Column]
     to_ticks: Callable[[Column], Column]
@@ -106,11 +106,13 @@ def random_rows(rng: random.Random, count: int, unit: int) -> list[dict]:
 def frame_of(spark: SparkSession, rows: Sequence[dict], time: TimeType) -> DataFrame:
     """The rows as a frame whose `ts` and `te` are of this type, and `t` is a timestamp."""
     frame = spark.createDataFrame([tuple(row.values()) for row in rows], ROW_SCHEMA)
-    return frame.withColumns({
-        "ts": time.to_column(F.col("ts")),
-        "te": time.to_column(F.col("te")),
-        "t": F.timestamp_micros("t"),
-    })
+    return frame.withColumns(
+        {
+            "ts": time.to_column(F.col("ts")),
+            "te": time.to_column(F.col("te")),
+            "t": F.timestamp_micros("t"),
+        }
+    )
 
 
 # -- predicates --------------------------------------------------------------------------------------------------------
@@ -131,14 +133,14 @@ def known(*values: object) -> bool:
 
 
 def same(*columns: str) -> Match:
-    return lambda l, r: all(known(l[name], r[name]) and l[name] == r[name] for name in columns)
+    return lambda one, two: all(known(one[name], two[name]) and one[name] == two[name] for name in columns)
 
 
 def in_band(column: str, below: Any, above: Any, closed: str = "both") -> Match:
-    def match(l: dict, r: dict) -> bool:
-        if not known(l[column], r[column]):
+    def match(one: dict, two: dict) -> bool:
+        if not known(one[column], two[column]):
             return False
-        gap = r[column] - l[column]
+        gap = two[column] - one[column]
         low = gap >= -below if closed in ("both", "left") else gap > -below
         return low and (gap <= above if closed in ("both", "right") else gap < above)
 
@@ -146,15 +148,15 @@ def in_band(column: str, below: Any, above: Any, closed: str = "both") -> Match:
 
 
 def overlap(lo: str, hi: str) -> Match:
-    def match(l: dict, r: dict) -> bool:
-        return known(l[lo], l[hi], r[lo], r[hi]) and max(l[lo], r[lo]) < min(l[hi], r[hi])
+    def match(one: dict, two: dict) -> bool:
+        return known(one[lo], one[hi], two[lo], two[hi]) and max(one[lo], two[lo]) < min(one[hi], two[hi])
 
     return match
 
 
 def near(axes: str, radius: float, metric: str = "euclidean") -> Match:
-    def match(l: dict, r: dict) -> bool:
-        a, b = [l[axis] for axis in axes], [r[axis] for axis in axes]
+    def match(one: dict, two: dict) -> bool:
+        a, b = [one[axis] for axis in axes], [two[axis] for axis in axes]
         if not known(*a, *b):
             return False
         if metric == "haversine":
@@ -173,22 +175,22 @@ def near(axes: str, radius: float, metric: str = "euclidean") -> Match:
 
 
 def both(*matches: Match) -> Match:
-    return lambda l, r: all(match(l, r) for match in matches)
+    return lambda one, two: all(match(one, two) for match in matches)
 
 
-def _less_or_odd(l: dict, r: dict) -> bool:
-    return (known(l["n"], r["n"]) and l["n"] < r["n"]) or (l["z"] + r["z"]) % 2 == 1
+def _less_or_odd(one: dict, two: dict) -> bool:
+    return (known(one["n"], two["n"]) and one["n"] < two["n"]) or (one["z"] + two["z"]) % 2 == 1
 
 
-def _begins_with_a(l: dict, r: dict) -> bool:
-    return known(l["s"], r["k"]) and l["s"].startswith("a") and 0 <= r["k"] <= 1
+def _begins_with_a(one: dict, two: dict) -> bool:
+    return known(one["s"], two["k"]) and one["s"].startswith("a") and 0 <= two["k"] <= 1
 
 
 LESS_OR_ODD = sj.theta("l.n < r.n OR (l.z + r.z) % 2 = 1")
 BEGINS_WITH_A = sj.theta("l.s LIKE 'a%' AND r.k BETWEEN 0 AND 1")
 
 KINDS = {
-    "time alone": Kind(lambda l, r: True),
+    "time alone": Kind(lambda one, two: True),
     "equal ints": Kind(same("k"), ("k",)),
     "equal strings": Kind(same("s"), ("s",)),
     "two equal keys": Kind(same("s", "k"), ("s", "k")),
@@ -225,7 +227,7 @@ KINDS = {
         both(same("s"), overlap("ilo", "ihi"), _less_or_odd),
         where=sj.equals("s") & sj.overlaps("ilo", "ihi") & LESS_OR_ODD,
     ),
-    "interval": Kind(lambda l, r: True),
+    "interval": Kind(lambda one, two: True),
     "interval with a key": Kind(same("k"), ("k",)),
     "interval and band": Kind(in_band("v", 1.0, 1.0), where=sj.band("v", below=1.0, above=1.0)),
 }

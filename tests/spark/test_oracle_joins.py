@@ -54,9 +54,8 @@ class Case:
 
     def __str__(self) -> str:
         cell = "" if self.cell is None else f"-cell {self.cell}"
-        return (
-            f"{self.kind}-{self.how}-{self.window}-{self.time}-{self.buckets} bucket(s)-by {self.outer}-{self.emit}{cell}"
-        )
+        buckets = f"{self.buckets} bucket" + ("" if self.buckets == 1 else "s")
+        return f"{self.kind}-{self.how}-{self.window}-{self.time}-{buckets}-by {self.outer}-{self.emit}{cell}"
 
 
 def _cases() -> list[Case]:
@@ -70,7 +69,7 @@ def _cases() -> list[Case]:
 def _joined(case: Case, kind: Kind, left: DataFrame, right: DataFrame) -> DataFrame:
     time = TIMES[case.time]
     over_time = case.kind in ("time alone", "interval")  # then the cells are on the time axis
-    cell = case.cell * time.unit if case.cell and over_time else case.cell
+    cell = time.duration(case.cell) if case.cell and over_time else case.cell
     options = {"how": case.how, "emit": case.emit, "buckets": case.buckets, "cell": cell}
     if kind.keys:
         options["by"] = list(kind.keys)

@@ -1,4 +1,4 @@
-"""What the tests of sweep areas share: putting rows in, marking them as met, and seeing who is left and who has gone."""
+"""What the tests of sweep areas share: putting rows in, marking them as met, seeing who is left and who has gone."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Ordered emission: results leave sorted by (ts, te). Two ways to the same output.
 
 Holding *outputs*: a result waits until no result with a smaller or equal `ts` can come any more. The intersection of
-validities does not keep the lexicographic order of the inputs (R [3,10), [3,20) against S [1,9), [2,5) paired crosswise
-gives [3,9) before [3,5)), so a result leaves only when progress is *strictly* greater than its `ts`.
+validities does not keep the lexicographic order of the inputs (R [3,10), [3,20) with S [1,9), [2,5), paired in order,
+give [3,9) before [3,5)), so a result leaves only when progress is *strictly* greater than its `ts`.
 
 Holding *inputs*: a row waits until progress of all inputs is strictly greater than its `ts`; then rows enter the join
 in global order, and each step's results lie after all results of the steps before. Cheaper when a row has many
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from streamjoin.algebra import FOREVER
 from streamjoin.algebra.interval import Mask
 from streamjoin.operators.contract import Results
 from streamjoin.state import Batch, Blobs, Snapshot, table_from_bytes, table_to_bytes
@@ -32,6 +33,11 @@ class HeldResults:
     def rows(self) -> int:
         """How many wait."""
         return sum(len(part) for part in self.parts.values())
+
+    @property
+    def first(self) -> int:
+        """The smallest `ts` that waits."""
+        return min((int(part.ts.min()) for part in self.parts.values()), default=FOREVER)
 
     def add(self, results: Results) -> None:
         """Let results wait."""

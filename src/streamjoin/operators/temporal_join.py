@@ -230,7 +230,7 @@ class RunningTemporalJoin(Operator):
         for number, area in enumerate(self.areas):
             for decided in area.purge(self._passed(number)):
                 yield from self._leave(self._fate(number, decided))
-        for results in self.held.release(self.progress):
+        for results in self.held.release(self._first_to_come()):
             self.figures["results"] += len(results)
             yield results
 
@@ -291,6 +291,11 @@ class RunningTemporalJoin(Operator):
 
     @property
     def progress(self) -> int:
+        # Between a batch and the next progress, results may wait that nothing undecided precedes any more.
+        return min(self._first_to_come(), self.held.first)
+
+    def _first_to_come(self) -> int:
+        """No result with a smaller `ts` is made any more."""
         bound = self.times.least()
         unmatched_only = self.config.outer == "row"
         for area in self.areas:

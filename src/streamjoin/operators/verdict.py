@@ -7,8 +7,9 @@ testifies, and the verdict of a row is given in one place:
     input 1, witnesses    another replica found a partner (by snapshot: the parts of the validity it saw covered)
 
 A candidate without a witness met nobody: it is padded (outer) or leaves bare (anti). A candidate with a witness leaves
-bare (semi). Both are told apart by `origin`, a number that all replicas of a row share. A row is decided when progress
-has passed its end on both inputs: then every bucket has said what it knows. Its witnesses are forgotten with it.
+bare (semi). They are brought together by `origin`, a number that all replicas of a row share, and by the validity.
+A row is decided when progress has passed its end on both inputs: then every bucket has said what it knows. Its
+witnesses are forgotten with it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from streamjoin.operators.contract import Operator, Output, Results, side_by_sid
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.temporal_join import check_snapshot, padded, whole_snapshot
 from streamjoin.state import Batch, Snapshot
+from streamjoin.state.batch import Indices
 
 
 @dataclass(frozen=True)
@@ -80,18 +82,18 @@ class RunningVerdict(Operator):
             yield results
 
     def _judge(self, candidates: Batch, witnesses: Batch | None) -> Results:
-        assert candidates.origin is not None
         semi = self.config.how == "semi"
-        seen = np.empty(0, np.int64) if witnesses is None or witnesses.origin is None else witnesses.origin
+        mine, seen = who(candidates, witnesses)
         if self.config.outer == "row":
-            chosen = candidates.take(np.isin(candidates.origin, seen) == semi)
+            chosen = candidates.take(np.isin(mine, seen) == semi)
             return self._results(chosen.payload, chosen.ts, chosen.te)
-        order = np.argsort(candidates.origin, kind="stable")
-        candidates = candidates.take(order)
-        assert candidates.origin is not None
-        row = np.searchsorted(candidates.origin, seen)
+        # Rows that share an origin have the same partners, so each of them gets all that was seen of any.
         start, end = (np.empty(0, np.int64),) * 2 if witnesses is None else witnesses.values
-        row, ts, te = parts_of_validity(candidates.ts, candidates.te, (row, start, end), covered=semi)
+        order = np.argsort(seen, kind="stable")
+        first, last = (np.searchsorted(seen[order], mine, side=side) for side in ("left", "right"))
+        row = np.repeat(np.arange(len(mine)), last - first)
+        piece = order[np.arange(len(row)) - np.repeat(np.cumsum(last - first) - last, last - first)]
+        row, ts, te = parts_of_validity(candidates.ts, candidates.te, (row, start[piece], end[piece]), covered=semi)
         return self._results(candidates.payload.take(pa.array(row)), ts, te)
 
     def _results(self, payload: pa.Table, ts: np.ndarray, te: np.ndarray) -> Results:
@@ -118,3 +120,11 @@ class RunningVerdict(Operator):
         self.figures = dict(snapshot.manifest["figures"])
         for waiting, manifest in zip(self.waiting, snapshot.manifest["parts"], strict=True):
             waiting.restore(Snapshot(manifest, snapshot.blobs))
+
+
+def who(candidates: Batch, witnesses: Batch | None) -> tuple[Indices, Indices]:
+    """One number for every row that candidates and witnesses speak of: equal origin, equal validity."""
+    batches = [candidates] if witnesses is None else [candidates, witnesses]
+    columns = [np.column_stack([batch.origin, batch.ts, batch.te]) for batch in batches if batch.origin is not None]
+    _, numbers = np.unique(np.concatenate(columns), axis=0, return_inverse=True)
+    return numbers[: len(candidates)], numbers[len(candidates) :]

@@ -144,4 +144,5 @@ def name_columns(
                 f"the result would have two columns {name!r}: an input's, and the one that this join adds",
                 hint='name the result\'s validity with validity=("from", "to"), or rename the column',
             )
+        names.add(name.lower())
     return OutputNaming(tuple(out), validity, time_type, flags)

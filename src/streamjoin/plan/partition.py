@@ -19,18 +19,19 @@ are replicated, with an `origin` that all replicas share, and a second stage giv
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamjoin.algebra import Band, Within
 from streamjoin.algebra.interval import Mask
 from streamjoin.kernels import bucket_of_cells, cells_of, combine_hashes, hash_integers, spread_over_buckets
-from streamjoin.plan.binding import number_values
+from streamjoin.plan.binding import group_codes, number_values
 from streamjoin.state import Batch, PairTest
 from streamjoin.state.batch import Indices
 from streamjoin.state.matching import grid_axes, grid_radius
@@ -241,19 +242,47 @@ def _content_hash(batch: Batch) -> Indices:
     for column in batch.payload.columns:
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_temporal(column.type):
             columns.append(number_values(column)[0])
-    content = np.zeros(len(batch), np.int64)
+    return _hash_of(columns)
+
+
+def _hash_of(columns: Sequence[npt.NDArray[Any]]) -> Indices:
+    content = np.zeros(len(columns[0]), np.int64)
     for values in columns:
         bits = values.view(np.int64) if values.dtype == np.float64 else values
         content = combine_hashes(content, hash_integers(np.ascontiguousarray(bits)))
     return content
 
 
+def origins(batch: Batch, judged_by: Sequence[str]) -> Indices:
+    """A number that all replicas of a row share: a hash of everything that decides whom it matches.
+
+    That is its times, its values, and the payload columns `judged_by` that an expression reads. Rows that agree in all
+    of it have the same partners, so it does not matter that they share an origin. Not the row's position: a task that
+    runs again may see its rows in another order. (The verdict compares the times as well; see there.)
+    """
+    origin = _hash_of([batch.ts, batch.te, batch.group, *batch.values])
+    for name in judged_by:
+        for column in _flattened(batch.payload[name]):
+            code, present = group_codes([column], len(batch))
+            # For a key NULL and NaN are alike, an expression tells them apart.
+            valid = pc.is_valid(column).to_numpy()
+            origin = combine_hashes(combine_hashes(origin, hash_integers(code)), present + np.int64(2) * valid)
+    return origin
+
+
+def _flattened(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    if not pa.types.is_struct(column.type):
+        return [column]
+    fields = [pc.struct_field(column, position) for position in range(column.type.num_fields)]
+    return [pc.is_valid(column), *(part for field in fields for part in _flattened(field))]
+
+
 def distribute(
-    partitioning: Partitioning, number: int, batch: Batch, *, follow: bool, first_origin: int
+    partitioning: Partitioning, number: int, batch: Batch, *, follow: bool, judged_by: Sequence[str] = ()
 ) -> Iterator[tuple[int, Batch]]:
     """The rows of a batch for each bucket that gets any.
 
-    `follow`: the rows' fate is decided across buckets, so each gets an origin (from `first_origin` on), and one of its
+    `follow`: the rows' fate is decided across buckets, so each gets an origin, and one of its
     replicas is its home.
     """
     placed = partitioning.place(number, batch)
@@ -261,6 +290,7 @@ def distribute(
     rows, buckets = placed.rows[order], placed.buckets[order]
     home = np.ones(len(rows), np.bool_)
     if follow:
+        origin = origins(batch, judged_by)
         seen_first = np.zeros(len(batch), np.int64)
         seen_first[placed.rows[::-1]] = placed.buckets[::-1]  # the first replica in placement order is at home
         home = buckets == seen_first[rows]
@@ -272,6 +302,6 @@ def distribute(
         if follow:
             part = Batch(
                 part.payload, part.ts, part.te, part.group, part.values, part.proof, part.matchable,
-                rows[start:end] + first_origin, home[start:end],
+                origin[rows[start:end]], home[start:end],
             )  # fmt: skip
         yield int(buckets[start]), part

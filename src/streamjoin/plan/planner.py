@@ -8,6 +8,7 @@ naming         the result's columns
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +30,7 @@ from streamjoin.plan.partition import (
     Partitioning,
     ReferencePartitioning,
     default_cell,
+    distribute,
 )
 from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.batch import Indices
@@ -41,8 +43,11 @@ class ExpressionTest:
     expression: Expression
 
     def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
-        left, right = self.expression.columns()
-        members = [a.payload.select(left).take(pa.array(i)), b.payload.select(right).take(pa.array(j))]
+        sides = zip(self.expression.columns(), (a.payload, b.payload), (i, j), strict=True)
+        # A table without columns has no length: of an input that the expression does not read, any column will do.
+        members = [
+            payload.select(columns or payload.column_names[:1]).take(pa.array(rows)) for columns, payload, rows in sides
+        ]
         return np.asarray(self.expression.evaluate(members), np.bool_)
 
 
@@ -80,6 +85,11 @@ class JoinPlan:
             )
         )
         return one, two
+
+    def distribute(self, number: int, batch: Batch) -> Iterator[tuple[int, Batch]]:
+        """The rows of input `number` for each bucket that gets any."""
+        judged_by = () if self.node.theta is None else self.node.theta.columns()[number]
+        return distribute(self.partitioning, number, batch, follow=self.homed[number], judged_by=judged_by)
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """The second stage: one decision maker for each input that needs it."""
@@ -128,13 +138,17 @@ def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
     distance bounds several axes, a band one from both sides, an overlap one only as far as intervals are short.
     """
     predicates = list(node.predicates)
-    rank = {Within: 0, Band: 1, Overlaps: 2}
-    predicates.sort(key=lambda predicate: rank[type(predicate)])
+    predicates.sort(key=order_of)
     if node.interval is not None:
         times = [part.time for part in node.inputs]
         bounds = node.interval
         predicates.insert(0, Band(times[0], times[1], -bounds.lower, bounds.upper, bounds.closed))
     return tuple(predicates)
+
+
+def order_of(predicate: Predicate) -> int:
+    """Where a predicate stands among those that could sort the runs: the smaller, the fewer candidates it leaves."""
+    return (Within, Band, Overlaps).index(type(predicate))
 
 
 def remaining_tests(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[PairTest, ...]:

@@ -20,7 +20,6 @@ from functools import reduce
 from typing import Final
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -28,7 +27,6 @@ from streamjoin.algebra import FOREVER
 from streamjoin.operators import Results, Rows
 from streamjoin.operators.ordering import HeldResults
 from streamjoin.plan.naming import INVALID_FLAG
-from streamjoin.plan.partition import distribute
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.runtime import finish, run_micro_batch
 from streamjoin.spark.labels import bucket_labels
@@ -39,8 +37,6 @@ from streamjoin.state import Batch
 ROWS_PER_PACK: Final = 1 << 18
 BYTES_PER_PACK: Final = 64 << 20
 ROWS_PER_BATCH: Final = 1 << 16
-# Origins of different tasks never meet: each task counts from its own multiple of this.
-ORIGINS_PER_TASK: Final = 1 << 40
 
 log = logging.getLogger("streamjoin")
 
@@ -72,14 +68,11 @@ class Pack:
 
     def run(self, batches: Iterable[pa.RecordBatch], largest: list[int]) -> Iterator[pa.RecordBatch]:
         """Pack the rows, noting in `largest` the largest time stamp of each piece."""
-        context = TaskContext.get()
-        origin = ORIGINS_PER_TASK * (context.partitionId() if context is not None else 0)
         schema = self.plan.node.inputs[self.number].schema
         for table in collected(batches, schema):
-            yield from self._pack(table, origin, largest)
-            origin += table.num_rows
+            yield from self._pack(table, largest)
 
-    def _pack(self, table: pa.Table, origin: int, largest: list[int]) -> Iterator[pa.RecordBatch]:
+    def _pack(self, table: pa.Table, largest: list[int]) -> Iterator[pa.RecordBatch]:
         bound = self.plan.bindings[self.number].bind(table)
         if len(bound.batch):
             largest.append(int(bound.batch.ts.max()))
@@ -88,10 +81,7 @@ class Pack:
                 yield from self._blob(0, "invalid", bound.invalid)
             else:
                 log.warning("dropped %d invalid row(s) of input %d", bound.invalid.num_rows, self.number)
-        follow = self.plan.homed[self.number]
-        for bucket, part in distribute(
-            self.plan.partitioning, self.number, bound.batch, follow=follow, first_origin=origin
-        ):
+        for bucket, part in self.plan.distribute(self.number, bound.batch):
             yield from self._blob(bucket, "rows", part.to_table())
 
     def _blob(self, bucket: int, kind: Kind, table: pa.Table) -> Iterator[pa.RecordBatch]:

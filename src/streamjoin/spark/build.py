@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -11,14 +11,26 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import BooleanType, DataType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from streamjoin.algebra import (
+    Band,
     Emit,
     Grace,
     InvalidPolicy,
     LatePolicy,
     Outer,
+    Overlaps,
     Predicate,
     TimeAxis,
     Validity,
@@ -30,7 +42,7 @@ from streamjoin.algebra.predicate import Closed
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
-from streamjoin.plan.planner import JoinPlan, plan_join
+from streamjoin.plan.planner import JoinPlan, order_of, plan_join
 from streamjoin.spark.batch import run_batch
 from streamjoin.spark.explain import remember
 from streamjoin.spark.frames import InputFrame, key_columns, reason
@@ -64,8 +76,7 @@ class JoinCall:
     suffix: str = "_right"
     validity: tuple[str, str] = ("valid_from", "valid_to")
     buckets: int | None = None
-    cell: float | None = None
-    _inputs: list[InputFrame] = field(default_factory=list, repr=False)
+    cell: Any = None
 
     def run(self) -> DataFrame:
         """The joined frame, lazily."""
@@ -144,7 +155,7 @@ class JoinCall:
             suffix=self._suffix(),
             validity=self._validity(),
             buckets=self._buckets(inputs),
-            cell=self._cell(),
+            cell=self._cell(inputs, predicates, axis if interval is not None or not predicates else None),
         )
 
     # -- keys ----------------------------------------------------------------------------------------------------------
@@ -319,12 +330,23 @@ class JoinCall:
             raise CallError(f"buckets must be at least 1, got {self.buckets!r}")
         return self.buckets
 
-    def _cell(self) -> float | None:
+    def _cell(
+        self, inputs: tuple[InputFrame, InputFrame], predicates: list[Predicate], axis: TimeAxis | None
+    ) -> float | None:
+        """The cell size in the unit of what the grid lies over: time, or the values of the first predicate."""
         if self.cell is None:
             return None
-        if isinstance(self.cell, bool) or not isinstance(self.cell, int | float) or not 0 < self.cell < float("inf"):
+        scale, predicate = 0, min(predicates, key=order_of, default=None)
+        if axis is None and isinstance(predicate, Band | Overlaps):
+            column = predicate.columns(0)[0]
+            kind = inputs[0].types[column]
+            if isinstance(kind, TimestampType | TimestampNTZType | DateType):
+                axis = inputs[0].time_axis(column)
+            scale = kind.scale if isinstance(kind, DecimalType) else 0
+        cell: Any = self.cell if axis is None else axis.ticks(self.cell, "cell")
+        if isinstance(cell, bool) or not isinstance(cell, int | float) or not 0 < cell < float("inf"):
             raise CallError(f"cell must be a positive number, got {self.cell!r}", hint="leave it out to have it chosen")
-        return float(self.cell)
+        return float(cell) * 10.0**scale
 
 
 def check_agreement(expression: Expression, inputs: tuple[InputFrame, InputFrame]) -> None:
@@ -341,7 +363,8 @@ def check_agreement(expression: Expression, inputs: tuple[InputFrame, InputFrame
             kind = part.types[column].simpleString()
             if "collate" in kind or "char" in kind:
                 raise UnsupportedError(
-                    f"theta outside an inner join compares strings by their bytes, and {column!r} of {part.where} is {kind}",
+                    f"theta outside an inner join compares strings by their bytes, and {column!r} of {part.where} "
+                    f"is {kind}",
                     hint="use how='inner', or compare lower(...) of it in a column of its own",
                 )
 

@@ -1,30 +1,39 @@
-"""What a joined frame will do, in words. Its plan is found by an id in the metadata of the result's first column."""
+"""What a joined frame will do, in words. Its plan is found by an id in the metadata of the result's columns."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructField
 
+from streamjoin.algebra import Validity, Window
 from streamjoin.algebra.predicate import Band, Overlaps, Within
 from streamjoin.errors import CallError
 from streamjoin.plan.planner import JoinPlan
 
 _KEY: Final = "streamjoin.plan"
+PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
 _plans: dict[int, JoinPlan] = {}
 _ids = itertools.count(1)
+_UNITS: Final = (("d", 86_400_000_000), ("h", 3_600_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1))
 
 
 def remember(frame: DataFrame, plan: JoinPlan) -> DataFrame:
-    """The frame, with its plan's id in the metadata of its first column, where it survives filter and withColumn."""
+    """The frame, with its plan's id in the metadata of its columns, where it survives filter, select and withColumn."""
     number = next(_ids)
     _plans[number] = plan
-    first = frame.columns[0]
-    quoted = F.col("`" + first.replace("`", "``") + "`")
-    marked = quoted.alias(first, metadata={_KEY: number})
-    return frame.select(marked, *(F.col("`" + name.replace("`", "``") + "`") for name in frame.columns[1:]))
+    _plans.pop(number - PLANS_KEPT, None)
+    return frame.select(*(_marked(column, number) for column in frame.schema.fields))
+
+
+def _marked(column: StructField, number: int) -> Column:
+    quoted = F.col("`" + column.name.replace("`", "``") + "`")
+    return quoted.alias(column.name, metadata={**(column.metadata or {}), _KEY: number})
 
 
 def plan_of(frame: DataFrame) -> JoinPlan:
@@ -43,7 +52,7 @@ def describe(plan: JoinPlan) -> str:
     """A plan in words."""
     node, join = plan.node, plan.join
     keys = f"equal {', '.join(node.inputs[0].keys)}" if node.inputs[0].keys else ""
-    first = _predicate(join.matching.first)
+    first = _predicate(plan)
     lines = [
         f"operator       temporal join, how={join.how}"
         + (f", outer by {join.outer}" if join.how != "inner" else "")
@@ -66,10 +75,13 @@ def describe(plan: JoinPlan) -> str:
     return "\n".join(lines)
 
 
-def _predicate(first: object) -> str:
+def _predicate(plan: JoinPlan) -> str:
+    first = plan.join.matching.first
     if isinstance(first, Band):
         left, right = "[" if first.low_closed else "(", "]" if first.high_closed else ")"
-        return f"{first.right} - {first.left} in {left}{-first.below}, {first.above}{right}"
+        kind = plan.node.inputs[0].schema.field(first.left).type
+        low, high = (in_units(bound, kind) for bound in (-first.below, first.above))
+        return f"{first.right} - {first.left} in {left}{low}, {high}{right}"
     if isinstance(first, Overlaps):
         return f"[{', '.join(map(str, first.left))}) overlaps [{', '.join(map(str, first.right))})"
     if isinstance(first, Within):
@@ -91,9 +103,35 @@ def _order(plan: JoinPlan) -> str:
     return f"runs sorted by ({'key, ' if plan.node.inputs[0].keys else ''}{by})"
 
 
-def _kept(plan: JoinPlan, number: int, window: object) -> str:
+def _kept(plan: JoinPlan, number: int, window: Window | None) -> str:
+    kind = plan.node.time_type
     if window is not None:
-        return f"{window}: a row is kept until the other input's progress reaches its end"
-    if plan.node.interval is not None:
-        return f"a row is kept {plan.bindings[number].forget_after} ticks beyond its time"
+        return f"{_window(window, kind)}: a row is kept until the other input's progress reaches its end"
+    forget_after = plan.bindings[number].forget_after
+    if forget_after is not None:
+        return f"a row is kept until the other input's progress is {in_units(forget_after, kind)} beyond its time"
     return "no time: every row is kept"
+
+
+def _window(window: Window, kind: pa.DataType | None) -> str:
+    if isinstance(window, Validity):
+        return f"Validity({window.start}, {window.end})"
+    sizes = {name: getattr(window, name, None) for name in ("size", "slide")}
+    shown = [in_units(ticks, kind) for ticks in sizes.values() if ticks is not None]
+    return f"{type(window).__name__}({', slide='.join(shown)})"
+
+
+def in_units(ticks: Any, kind: pa.DataType | None) -> str:
+    """A number of ticks as a reader counts: a duration, a decimal, or the number itself.
+
+    >>> in_units(90_000_000, pa.timestamp("us")), in_units(150, pa.decimal128(5, 2)), in_units(3, pa.int64())
+    ('90 s', '1.5', '3')
+    """
+    if kind is not None and pa.types.is_timestamp(kind):
+        unit, size = next((unit, size) for unit, size in _UNITS if ticks % size == 0)
+        return f"{ticks // size} {unit}"
+    if kind is not None and pa.types.is_date(kind):
+        return f"{ticks} d"
+    if kind is not None and pa.types.is_decimal(kind):
+        return f"{Decimal(ticks).scaleb(-kind.scale).normalize():f}"
+    return str(ticks)

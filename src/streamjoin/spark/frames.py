@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ByteType,
@@ -120,12 +121,24 @@ class InputFrame:
             self.columns = tuple(new if column == name else column for column in self.columns)
             self.types[new] = self.types.pop(name)
 
-    def expression(self, name: str, template: str) -> str:
-        """A hidden column made from another by a SQL function, `template` with `{}` for the column."""
-        inner = self.hidden.get(name)
-        if inner is None:
-            return self._hide(F.expr(template.format(self._source(name))))
-        return self._hide(F.call_function(template.split("(")[0], inner))
+    def collation_key(self, name: str) -> str:
+        """A hidden column of bytes that are equal where the collation says that the strings are.
+
+        Spark itself rewrites collated join keys this way, but has no SQL function for it: the expression is taken from
+        the JVM, which only a classic session has.
+        """
+        session: Any = self.frame.sparkSession
+        if not hasattr(session, "_jvm"):
+            raise UnsupportedError(
+                f"{name!r} of {self.where} is {self.types[name].simpleString()}, and Spark Connect cannot compare "
+                "collated keys outside its own joins",
+                hint='make it plain text, .cast("string"), with F.lower(...) first where case does not matter',
+            )
+        sql, column = session._jvm.org.apache.spark.sql, self._column(name)
+        inner = sql.classic.ExpressionUtils.expression(column._jc)
+        return self._hide(
+            ClassicColumn(sql.classic.ExpressionUtils.column(sql.catalyst.expressions.CollationKey(inner)))
+        )
 
     def _column(self, name: str) -> Column:
         if name in self.hidden:
@@ -243,7 +256,7 @@ def key_columns(inputs: tuple[InputFrame, InputFrame], names: tuple[str, str], *
         for part, name in zip(inputs, names, strict=True):
             part.convert(name, kind)
     if isinstance(kind, StringType) and not _binary_collation(kind):
-        one, two = (part.expression(name, "collation_key({})") for part, name in zip(inputs, names, strict=True))
+        one, two = (part.collation_key(name) for part, name in zip(inputs, names, strict=True))
         return one, two
     if not kind_is_scalar(kind):
         raise CallError(

@@ -1,0 +1,161 @@
+"""The operators' configurations that the contract is checked for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import FOREVER, Band, Overlaps, Within
+from streamjoin.operators import TemporalJoin, Verdict
+from streamjoin.state import Batch, KeyTest, Matching, ValueTest
+from tests.contract import Subject
+from tests.state.making import PAYLOAD, batch
+
+SCHEMAS = (PAYLOAD, PAYLOAD)
+Draw = Callable[[random.Random, int], tuple[Batch, Batch]]
+Columns = Callable[[random.Random, int], list[list]]  # value columns for rows with these many entries
+
+
+def _in_order_of_arrival(rng: random.Random, slack: int, rows: Batch) -> Batch:
+    return rows.take(np.array(sorted(range(len(rows)), key=lambda row: rows.ts[row] + rng.randint(0, slack)), np.int64))
+
+
+def _validities(rng: random.Random, rows: int) -> list[tuple[int, int]]:
+    """Short, long, endless and empty ones."""
+    starts = [rng.randint(-3, 25) for _ in range(rows)]
+    return [(ts, rng.choice([ts + rng.randint(0, 3), ts + rng.randint(1, 9), FOREVER])) for ts in starts]
+
+
+def joined(
+    columns: Columns, *, groups: int = 1, marked: bool = False, replicated: bool = False, proof: bool = False
+) -> Draw:
+    """Rows for a temporal join: values from `columns`; some can match nothing; some live in several buckets."""
+
+    def draw(rng: random.Random, slack: int) -> tuple[Batch, Batch]:
+        sides = []
+        for _ in range(2):
+            rows = rng.randint(10, 16)
+            group = [rng.randrange(groups) for _ in range(rows)]
+            side = batch(
+                _validities(rng, rows),
+                group=[0] * rows if proof else group,
+                values=columns(rng, rows),
+                matchable=[rng.random() < 0.8 for _ in range(rows)] if marked else None,
+                origin=range(100, 100 + rows) if replicated else None,
+                home=[rng.random() < 0.5 for _ in range(rows)] if replicated else None,
+                proof=pa.table({"k": [f"key {number}" for number in group]}) if proof else None,
+            )
+            sides.append(_in_order_of_arrival(rng, slack, side))
+        return sides[0], sides[1]
+
+    return draw
+
+
+def events(below: int, above: int) -> Draw:
+    """Rows for an event join `-below <= right - left <= above`; `te` is when a row can be forgotten."""
+
+    def draw(rng: random.Random, slack: int) -> tuple[Batch, Batch]:
+        sides = []
+        for reach in (above, below):
+            times = [rng.randint(-3, 25) for _ in range(rng.randint(10, 16))]
+            side = batch([(ts, ts + reach + 1) for ts in times], values=[times])
+            sides.append(_in_order_of_arrival(rng, slack, side))
+        return sides[0], sides[1]
+
+    return draw
+
+
+def testimony(outer: str) -> Draw:
+    """Rows for a verdict: candidates, and witnesses for some of them, several for one; by snapshot with their parts."""
+
+    def draw(rng: random.Random, slack: int) -> tuple[Batch, Batch]:
+        rows = rng.randint(10, 16)
+        validities = [(ts, max(te, ts + 1)) for ts, te in _validities(rng, rows)]
+        candidates = batch(validities, origin=range(100, 100 + rows), home=[True] * rows)
+        some = [rng.randrange(rows) for _ in range(rows)]
+        parts: tuple[np.ndarray, ...] = ()
+        if outer == "snapshot":
+            starts = [rng.randint(ts, min(te - 1, ts + 8)) for ts, te in (validities[row] for row in some)]
+            ends = [
+                rng.randint(start + 1, min(validities[row][1], start + 9))
+                for row, start in zip(some, starts, strict=True)
+            ]
+            parts = (np.array(starts), np.array(ends))
+        seen = candidates.take(np.array(some))
+        witnesses = Batch(pa.table({}), seen.ts, seen.te, seen.group, parts, origin=seen.origin)
+        return _in_order_of_arrival(rng, slack, candidates), _in_order_of_arrival(rng, slack, witnesses)
+
+    return draw
+
+
+def _tenths(count: int) -> Columns:
+    return lambda rng, rows: [[rng.choice([-0.3, 0.0, 0.1, 0.2, 0.3, 1.1]) for _ in range(rows)] for _ in range(count)]
+
+
+def _boxes(rng: random.Random, rows: int) -> list[list]:
+    low = [rng.choice([0.0, 1.0, 1.5]) for _ in range(rows)]
+    return [low, [one + rng.choice([0.5, 1.0, 2.0]) for one in low], *_tenths(1)(rng, rows)]
+
+
+NEAR = Within(("x", "y"), ("x", "y"), 0.4)
+BAND = Band("v", "v", 0.1, 0.3)
+BOX = Overlaps(("lo", "hi"), ("lo", "hi"))
+INTERVAL = Band("ts", "ts", 2, 4)
+EARTH = replace(NEAR, radius=30_000.0, metric="haversine")
+
+BY_TIME, BY_BAND, BY_PLACE = joined(_tenths(0), groups=3), joined(_tenths(1)), joined(_tenths(2))
+MARKED = joined(_tenths(1), marked=True)
+COPIED = joined(_tenths(1), replicated=True, marked=True)
+
+
+def _join(name: str, draw: Draw, matching: Matching, **options: object) -> Subject:
+    config = TemporalJoin(matching, SCHEMAS, **options)
+    return Subject(name, config, draw, ordered=config.emit == "ordered")
+
+
+def _verdict(number: int, how: str, outer: str) -> Subject:
+    return Subject(
+        f"verdict of input {number}, {how} by {outer}", Verdict(number, SCHEMAS, how, outer), testimony(outer)
+    )
+
+
+_EVENTS = {"matching": Matching(INTERVAL, timed=False), "validity": False}
+
+SUBJECTS = (
+    _join("inner by time", BY_TIME, Matching()),
+    _join("inner by time, in small chunks", BY_TIME, Matching(chunk=2)),
+    _join("inner by time, outputs in order", BY_TIME, Matching(), emit="ordered"),
+    _join("inner by time, inputs in order", BY_TIME, Matching(), emit="ordered", hold="inputs"),
+    _join("inner by keys with proof", joined(_tenths(0), groups=3, proof=True), Matching(tests=(KeyTest(),))),
+    _join("left by band", BY_BAND, Matching(BAND), how="left"),
+    _join("left by band, outputs in order", BY_BAND, Matching(BAND), how="left", emit="ordered"),
+    _join("right by band and snapshot", BY_BAND, Matching(BAND), how="right", outer="snapshot"),
+    _join("full by place", BY_PLACE, Matching(NEAR), how="full"),
+    _join("full by place on Earth", BY_PLACE, Matching(EARTH), how="full"),
+    _join("full by box", joined(_boxes), Matching(BOX, (ValueTest(BAND, 2),)), how="full", emit="ordered"),
+    _join("full by snapshot, inputs in order", BY_TIME, Matching(), how="full", outer="snapshot", emit="ordered",
+          hold="inputs"),
+    _join("full by row, inputs in order", MARKED, Matching(BAND), how="full", emit="ordered", hold="inputs"),
+    _join("semi by row", MARKED, Matching(BAND), how="semi"),
+    _join("semi by row, outputs in order", MARKED, Matching(BAND), how="semi", emit="ordered"),
+    _join("semi by snapshot", MARKED, Matching(BAND), how="semi", outer="snapshot"),
+    _join("anti by row", MARKED, Matching(BAND), how="anti"),
+    _join("anti by snapshot, outputs in order", MARKED, Matching(BAND), how="anti", outer="snapshot", emit="ordered"),
+    _join("inner events", events(2, 4), **_EVENTS),
+    _join("full events, outputs in order", events(2, 4), **_EVENTS, how="full", emit="ordered"),
+    _join("semi events, inputs in order", events(2, 4), **_EVENTS, how="semi", emit="ordered", hold="inputs"),
+    _join("left of copies", COPIED, Matching(BAND), how="left", replicated=(True, False)),
+    _join("full of copies by snapshot", COPIED, Matching(BAND), how="full", outer="snapshot", replicated=(True, True)),
+    _join("semi of copies", COPIED, Matching(BAND), how="semi", replicated=(True, False)),
+    _verdict(0, "left", "row"),
+    _verdict(1, "full", "row"),
+    _verdict(0, "semi", "row"),
+    _verdict(0, "anti", "row"),
+    _verdict(1, "right", "snapshot"),
+    _verdict(0, "semi", "snapshot"),
+    _verdict(0, "anti", "snapshot"),
+)  # fmt: skip

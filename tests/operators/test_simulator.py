@@ -1,0 +1,105 @@
+"""The simulator against the oracle, over many seeds; `python -m tests.simulator --replay SEED` runs one again.
+
+STREAMJOIN_SIMULATOR_RUNS says how many; `python -m tests.simulator --runs 100000 --seed 1` goes on without pytest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from streamjoin.algebra import Band, Overlaps, Within
+from streamjoin.plan.planner import plan_join
+from tests.simulator import HOWS, KINDS, Case, draw_case, simulate
+
+RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "2000"))
+PARTS = 20
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_oracle_simulator(part: int) -> None:
+    """Seeds are dealt out like cards. All of a part run, so that one failure does not hide another."""
+    failures = []
+    for seed in range(part, RUNS, PARTS):
+        try:
+            simulate(seed)
+        except AssertionError as error:
+            failures.append(str(error))
+    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+
+
+def kind_of(case: Case) -> str:
+    """The kind that the case was drawn as."""
+    node = case.node
+    if node.interval is not None:
+        return "interval"
+    if node.theta is not None:
+        return "theta"
+    if not node.predicates:
+        return "time"
+    first = node.predicates[0]
+    if isinstance(first, Within):
+        return "within_earth" if first.metric == "haversine" else f"within{len(first.left)}"
+    if isinstance(first, Overlaps):
+        return "box" if len(node.predicates) > 1 else "overlap"
+    assert isinstance(first, Band)
+    return "band_int" if first.left == "n" else "band"
+
+
+def features(case: Case) -> Iterator[tuple[str, object]]:
+    """What a case exercises."""
+    node, plan = case.node, plan_join(case.node)
+    yield "kind", kind_of(case)
+    yield "how", node.how
+    yield "emit", node.emit
+    yield "hold", (node.emit, plan.join.hold)
+    yield "outer", node.outer
+    yield from (("late", policy) for policy in node.late)
+    yield "regime", case.regime
+    yield "buckets", node.buckets
+    yield "keys", node.inputs[0].keys
+    yield "partitioning", type(plan.partitioning).__name__
+    yield "verdicts", len(plan.verdicts())
+    yield "restarts", case.restore_chance > 0
+    yield from (("window", type(part.window).__name__) for part in node.inputs)
+    yield from (("rows", min(len(rows), 2)) for rows in case.arrivals)
+    yield "kind and how", (kind_of(case), node.how)
+    yield "how, outer and emit", (node.how, node.outer, node.emit)
+    yield "outer and verdict", (node.outer, bool(plan.verdicts()))
+
+
+EXPECTED: dict[str, list] = {
+    "kind": list(KINDS),
+    "how": list(HOWS),
+    "emit": ["eager", "ordered"],
+    "hold": [("ordered", "outputs"), ("ordered", "inputs")],
+    "outer": ["row", "snapshot"],
+    "late": ["drop", "output", "join"],
+    "regime": ["within slack", "late"],
+    "buckets": [1, 2, 3, 4, 6],
+    "keys": [(), ("k",), ("s",), ("s", "k")],
+    "partitioning": ["Partitioning", "HomePartitioning", "ReferencePartitioning", "MatrixPartitioning"],
+    "verdicts": [0, 1, 2],
+    "restarts": [True, False],
+    "window": ["Range", "Fixed", "Now", "Unbounded", "Validity", "NoneType"],
+    "rows": [0, 1, 2],
+    "outer and verdict": [("row", True), ("snapshot", True)],
+}
+
+
+def test_the_drawn_cases_cover_everything() -> None:
+    """Over the first 2000 seeds each value occurs at least 20 times, each combination that matters at least 5 times."""
+    counts = Counter(feature for seed in range(2000) for feature in features(draw_case(seed)))
+    for name, values in EXPECTED.items():
+        seldom = {value: counts[name, value] for value in values if counts[name, value] < 20}
+        assert not seldom, f"{name}: {seldom}"
+    for kind in KINDS:
+        for how in HOWS:
+            assert counts["kind and how", (kind, how)] >= 5, (kind, how)
+    for how in HOWS:
+        for outer in ("row", "snapshot"):
+            for emit in ("eager", "ordered"):
+                assert counts["how, outer and emit", (how, outer, emit)] >= 5, (how, outer, emit)
