@@ -352,7 +352,7 @@ def check_snapshot(snapshot: Snapshot, fingerprint: str) -> None:
         raise SnapshotError(f"this snapshot has format {snapshot.manifest.get('format')}, this version reads {FORMAT}")
     if snapshot.manifest["fingerprint"] != fingerprint:
         raise SnapshotError(
-            f"this snapshot was made by another join: {snapshot.manifest['fingerprint']}, not {fingerprint}",
+            f"this state was made by another join: {snapshot.manifest['fingerprint']}, not {fingerprint}",
             hint="start with an empty state, or restore the old configuration",
         )
 

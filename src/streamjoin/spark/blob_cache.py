@@ -1,7 +1,7 @@
 """Blobs that this host has seen, as memory-mapped files by name.
 
-A blob's name says what it holds, for ever: runs are immutable, and whatever changes gets another name. So a worker may use
-a file that another worker of this host wrote, and reads the state store only for blobs that nobody here has seen.
+A blob's name says what it holds, for ever: runs are immutable, and whatever changes gets another name. So a worker may
+use a file that another worker of this host wrote, and reads the state store only for blobs that nobody here has seen.
 Correctness never depends on it: a missing, removed or unwritable file only costs a read from the store.
 """
 

@@ -286,7 +286,7 @@ class JoinCall:
             if delay is None or node.axis is not TimeAxis.TIMESTAMP:
                 raise CallError(
                     f"nothing says how late rows of input {part.number} may be, and guessing would lose rows",
-                    hint=f'give lateness=sj.Grace("10 seconds"), or withWatermark("{side.time}", "10 seconds") on the input',
+                    hint=f'give lateness=sj.Grace("10 seconds"), or use withWatermark("{side.time}", "10 seconds")',
                 )
             found.append(Grace(delay * 1000))
         return found[0], found[1]

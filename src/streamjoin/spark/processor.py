@@ -3,9 +3,9 @@
     blobs      MapState, name -> blob. A blob never changes under its name, so only new names are written
     manifest   ValueState: the operator's manifest, the names of its blobs, and a token that is new with every commit
 
-A worker keeps the operators that it has run. When the manifest's token is the one that it left behind, the operator goes
-on without reading anything; otherwise it is restored, from blobs that this host has seen or from the store. A task that
-fails leaves behind an operator whose token was never committed, and nobody ever asks for it.
+A worker keeps the operators that it has run. When the manifest's token is the one that it left behind, the operator
+goes on without reading anything; otherwise it is restored, from blobs that this host has seen or from the store. A task
+that fails leaves behind an operator whose token was never committed, and nobody ever asks for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin.algebra import Grace
 from streamjoin.operators import Operator, Results, Rows
@@ -56,7 +56,7 @@ class JoinProcessor(StatefulProcessor):
         self.blobs = handle.getMapState("blobs", "name string", "blob binary")
         self.manifest = handle.getValueState("manifest", "json string")
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
         """One micro-batch of one bucket."""
         arrived: dict[int, list[Batch]] = defaultdict(list)
         progress: dict[int, int] = {}

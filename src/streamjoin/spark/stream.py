@@ -1,7 +1,7 @@
 """A plan on streaming frames: pack, exchange, operate with state, unpack. The same pieces as for a batch.
 
-Every task of an input tells every bucket the largest time stamp it has seen, so each bucket learns every input's progress
-without Spark's watermark, which would drop late rows before we see them.
+Every task of an input tells every bucket the largest time stamp it has seen, so each bucket learns every input's
+progress without Spark's watermark, which would drop late rows before we see them.
 """
 
 from __future__ import annotations
