@@ -86,6 +86,23 @@ class JoinPlan:
         )
         return one, two
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """What a stored state depends on, by name: a restart may differ in none of it."""
+        one, two = self.node.inputs
+        return {
+            "window": f"{one.window}, {two.window}",
+            "interval": str(self.node.interval),
+            "time": f"{one.time}, {two.time}",
+            "keys": f"{one.keys}, {two.keys}",
+            "predicates": f"{self.bindings[0].predicates}, {self.node.theta}",
+            "schema": f"{_described(one.schema)}, {_described(two.schema)}",
+            "buckets": str(self.partitioning),
+            "how": f"{self.join.how}, outer by {self.join.outer}",
+            "emit": f"{self.join.emit}, holding {self.join.hold}",
+            "late": str(self.join.late),
+        }
+
     def distribute(self, number: int, batch: Batch) -> Iterator[tuple[int, Batch]]:
         """The rows of input `number` for each bucket that gets any."""
         judged_by = () if self.node.theta is None else self.node.theta.columns()[number]
@@ -98,6 +115,10 @@ class JoinPlan:
             for number in (0, 1)
             if self.followed[number]
         )
+
+
+def _described(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
 def plan_join(node: JoinNode) -> JoinPlan:

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin.algebra import Grace
+from streamjoin.errors import SnapshotError
 from streamjoin.operators import Operator, Results, Rows
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.runtime import run_micro_batch
@@ -87,6 +88,7 @@ class JoinProcessor(StatefulProcessor):
         if stored is None:
             return uuid.uuid4().hex, Remembered(self.plan.join_in(bucket).build(), set())
         manifest = json.loads(stored[0])
+        check_identity(manifest["identity"], self.plan.identity)
         known = _remembered.pop(manifest["token"], None)
         if known is None:
             operator = self.plan.join_in(bucket).build()
@@ -107,6 +109,7 @@ class JoinProcessor(StatefulProcessor):
             cache.drop(name)
         token = uuid.uuid4().hex
         manifest = {"token": token, "state": state, "blobs": sorted(names), "operator": snapshot.manifest}
+        manifest["identity"] = self.plan.identity
         self.manifest.update((json.dumps(manifest),))
         known.stored = names
         _remembered[token] = known
@@ -138,6 +141,16 @@ class StoredBlobs(Mapping[str, bytes]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def check_identity(stored: dict[str, str], current: dict[str, str]) -> None:
+    """Refuse to go on with the state of another join, and say in what it differs."""
+    for name, value in current.items():
+        if stored.get(name) != value:
+            raise SnapshotError(
+                f"this state was made by another join: {name} was {stored.get(name)}, and is {value}",
+                hint="start with a new checkpoint, or restore the old call",
+            )
 
 
 def packed(table: pa.Table) -> pd.DataFrame:
