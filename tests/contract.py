@@ -113,7 +113,7 @@ def any_cut_gives_the_same_output(subject: Subject, rng: random.Random) -> None:
     arrivals = subject.arrivals(rng)
     whole = [row for step, _, _ in life(subject.config.build(), calls(rng, subject, arrivals, 10**6)) for row in step]
     assert whole, "the example itself is wrong: nothing leaves"
-    for longest in (1, 3, 10):
+    for longest in (1, 4):
         rows = [
             row for step, _, _ in life(subject.config.build(), calls(rng, subject, arrivals, longest)) for row in step
         ]

@@ -75,6 +75,13 @@ TIME: dict[str, Wrong] = {
         timed(sj.Fixed("36 hours"), "date"), "window size must be a whole number of days, got '36 hours'",
         "one tick of this time axis cannot be divided",
     ),
+    "a cell without unit": (
+        timed(sj.Now(), "timestamp", cell=2), "cell must say its unit on a timestamp or date axis, got 2", USE_A_UNIT,
+    ),
+    "a negative cell": (
+        timed(sj.Now(), "timestamp", cell="-2 s"),
+        "cell must be a positive number, got '-2 s'", "leave it out to have it chosen",
+    ),
     "lateness that is no policy": (
         timed(sj.Now(), lateness="5 s"), "lateness must be a policy, got '5 s'", 'lateness=sj.Grace("5 seconds")',
     ),

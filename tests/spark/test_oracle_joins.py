@@ -9,6 +9,7 @@ import itertools
 import random
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
 from streamjoin.algebra import Band, Overlaps, Within
+from streamjoin.algebra.predicate import conjuncts
 from tests import oracle
 from tests.spark.brute_force import FAMILIES, KINDS, TIMES, Kind, both, frame_of, in_band, random_rows, window
 from tests.spark.pairwise import Choice, pairwise_cover
@@ -66,11 +68,19 @@ def _cases() -> list[Case]:
     ]
 
 
+def _cell(case: Case, kind: Kind) -> Any:
+    """The cell size in the unit of what the grid lies over: values where a predicate has them, otherwise time."""
+    of_values = any(isinstance(part, Band | Overlaps | Within) for part in conjuncts(kind.where))
+    if case.kind == "band of timestamps":
+        return case.cell and f"{case.cell} seconds"
+    if case.kind.startswith("interval") or (case.window != "none" and not of_values):
+        return case.cell and TIMES[case.time].duration(case.cell)
+    return case.cell
+
+
 def _joined(case: Case, kind: Kind, left: DataFrame, right: DataFrame) -> DataFrame:
     time = TIMES[case.time]
-    over_time = case.kind in ("time alone", "interval")  # then the cells are on the time axis
-    cell = time.duration(case.cell) if case.cell and over_time else case.cell
-    options = {"how": case.how, "emit": case.emit, "buckets": case.buckets, "cell": cell}
+    options = {"how": case.how, "emit": case.emit, "buckets": case.buckets, "cell": _cell(case, kind)}
     if kind.keys:
         options["by"] = list(kind.keys)
     if case.kind.startswith("interval"):
