@@ -51,7 +51,7 @@ def test_validity_comes_last_in_the_type_of_the_time_axis() -> None:
 
 
 def test_the_mark_of_invalid_rows_comes_very_last() -> None:
-    schema = named(validity=("from", "to"), time_type=INT, invalid_flag=True).schema
+    schema = named(validity=("from", "to"), time_type=INT, flags=("_invalid",)).schema
     assert (schema.names[-1], schema.types[-1]) == ("_invalid", pa.bool_())
 
 
@@ -75,7 +75,7 @@ def test_merged_keys_are_the_first_that_is_not_null(how: str, keys: list[int]) -
 def test_a_result_is_assembled_from_both_members() -> None:
     nothing = pa.array([None], INT)
     payload = pa.table({"0.v": ["x"], "0.k": [1], "0.a": ["p"], "1.k": nothing, "1.v": nothing, "1.b": ["q"]})
-    naming = named(by=("k",), validity=("from", "to"), time_type=INT, invalid_flag=True)
+    naming = named(by=("k",), validity=("from", "to"), time_type=INT, flags=("_invalid",))
     table = naming.assemble(payload, np.array([3]), np.array([FOREVER]))
     assert table.to_pydict() == {
         "k": [1], "v": ["x"], "a": ["p"], "v_right": [None], "b": ["q"], "from": [3], "to": [None], "_invalid": [False],
@@ -97,13 +97,13 @@ def test_a_semi_result_needs_no_right_member() -> None:
     ],
 )
 def test_invalid_rows_appear_unjoined_and_marked(number: int, rows: dict, expected: dict) -> None:
-    naming = named(by=("k",), how="full", validity=("from", "to"), time_type=INT, invalid_flag=True)
-    table = naming.assemble_invalid(number, pa.table(rows))
+    naming = named(by=("k",), how="full", validity=("from", "to"), time_type=INT, flags=("_invalid",))
+    table = naming.assemble_marked("_invalid", number, pa.table(rows))
     assert table.to_pydict() == {**expected, "from": [None], "to": [None], "_invalid": [True]}
 
 
 def test_invalid_rows_of_a_join_without_validity() -> None:
-    table = named(invalid_flag=True).assemble_invalid(1, pa.table({"k": [1], "v": [2], "b": ["q"]}))
+    table = named(flags=("_invalid",)).assemble_marked("_invalid", 1, pa.table({"k": [1], "v": [2], "b": ["q"]}))
     assert table.to_pydict()["_invalid"] == [True]
     assert table.num_columns == 7
 
@@ -136,13 +136,13 @@ def test_a_validity_that_has_the_name_of_a_column_is_refused(name: str) -> None:
 
 def test_a_column_with_the_name_of_the_mark_is_refused() -> None:
     with pytest.raises(CallError, match="two columns '_invalid'"):
-        named({"_invalid": INT}, RIGHT, invalid_flag=True)
+        named({"_invalid": INT}, RIGHT, flags=("_invalid",))
     assert "_invalid" in named({"_invalid": INT}, RIGHT).schema.names
 
 
 def test_an_end_of_the_validity_cannot_be_the_mark() -> None:
     with pytest.raises(CallError, match="two columns '_invalid'"):
-        named(validity=("from", "_Invalid"), time_type=INT, invalid_flag=True)
+        named(validity=("from", "_Invalid"), time_type=INT, flags=("_invalid",))
 
 
 def test_names_do_not_tell_upper_from_lower_case() -> None:

@@ -19,7 +19,7 @@ def restored(area: SweepArea, name: str = "area") -> SweepArea:
     saved = area.snapshot(name)
     again = Snapshot(json.loads(json.dumps(saved.manifest)), dict(saved.blobs))
     fresh = SweepArea(area.matching, area.tracked, area.covered)
-    fresh.restore(name, again)
+    fresh.restore(again)
     return fresh
 
 
@@ -58,11 +58,14 @@ def test_runs_are_stored_under_their_own_names() -> None:
     area = SweepArea(Matching(), tracked=True, covered=True)
     put(area, batch([(0, 5)] * 10))
     (name,) = (kept.run.id for kept in area.kept)
-    assert set(area.snapshot("left").blobs) == {f"left/run/{name}", f"left/matched/{name}", f"left/pieces/{name}"}
-    before = area.snapshot("left").blobs[f"left/run/{name}"]
+    before = area.snapshot("left").blobs
+    assert set(before) == {f"left/run/{name}", f"left/matched/{name}/0", f"left/pieces/{name}/0-0"}
+    contents = {blob: before[blob] for blob in before}
     met(area, 0, [3], [(0, 1)])
     after = area.snapshot("left").blobs
-    assert after[f"left/run/{name}"] == before, "a run is immutable: its blob need not be written again"
+    assert set(after) == {f"left/run/{name}", f"left/matched/{name}/1", f"left/pieces/{name}/0-1"}
+    assert {blob: before[blob] for blob in before} == contents, "what was saved does not change with the area"
+    assert after[f"left/run/{name}"] == contents[f"left/run/{name}"], "a run need not be written again"
     assert [kept.run.id for kept in restored(area).kept] == [name]
 
 
@@ -77,5 +80,5 @@ def test_an_empty_area_is_restored_empty() -> None:
     list(area.purge(7))
     again = restored(area)
     put(again, batch([(0, 100)]))
-    again.restore("area", area.snapshot("area"))
+    again.restore(area.snapshot("area"))
     assert (again.rows, again.progress) == (0, 7)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,20 +59,6 @@ class Kept:
             row, start, end = (np.concatenate(columns) for columns in zip(*self.pieces, strict=True))
             self.pieces = [(row, start, end)]
         return self.pieces[0] if self.pieces else NO_PIECES
-
-    def run_bytes(self) -> bytes:
-        """The rows, to be stored."""
-        return table_to_bytes(self.run.rows.to_table())
-
-    def matched_bytes(self) -> bytes:
-        """The marks, to be stored."""
-        assert self.matched is not None
-        return np.packbits(self.matched).tobytes()
-
-    def pieces_bytes(self) -> bytes:
-        """The pieces, to be stored."""
-        row, start, end = self.all_pieces()
-        return table_to_bytes(pa.table({"row": row, "from": start, "to": end}))
 
 
 @dataclass
@@ -195,14 +182,14 @@ class SweepArea:
         makers: dict[str, Callable[[], bytes]] = {}
         for kept in self.kept:
             names = {"run": f"{name}/run/{kept.run.id}"}
-            makers[names["run"]] = kept.run_bytes
+            makers[names["run"]] = partial(_run_bytes, kept.run)
             if kept.matched is not None:
                 # Marks are only ever added, so their number tells one state of them from another.
                 names["matched"] = f"{name}/matched/{kept.run.id}/{int(kept.matched.sum())}"
-                makers[names["matched"]] = kept.matched_bytes
+                makers[names["matched"]] = partial(_mask_bytes, kept.matched.copy())
             if self.covered:
                 names["pieces"] = f"{name}/pieces/{kept.run.id}/{kept.expired}-{len(kept.all_pieces()[0])}"
-                makers[names["pieces"]] = kept.pieces_bytes
+                makers[names["pieces"]] = partial(_pieces_bytes, kept.all_pieces())
             figures = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
             runs.append({**figures, "names": names})
         return Snapshot({"progress": self.progress, "runs": runs}, Blobs(makers))
@@ -228,3 +215,15 @@ class SweepArea:
                 table = table_from_bytes(snapshot.blobs[names["pieces"]])
                 kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to"))]
             self.kept.append(kept)
+
+
+def _run_bytes(run: Run) -> bytes:
+    return table_to_bytes(run.rows.to_table())
+
+
+def _mask_bytes(mask: Mask) -> bytes:
+    return np.packbits(mask).tobytes()
+
+
+def _pieces_bytes(pieces: Pieces) -> bytes:
+    return table_to_bytes(pa.table(dict(zip(("row", "from", "to"), pieces, strict=True))))
