@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -44,6 +46,8 @@ def run_kernels(
     report["questions"] = {}
     verdicts: list[Verdict] = []
     _introduce(console, report)
+    # Whoever is asked to end, ends its contenders too, and removes its files: as for ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="streamjoin-bench-") as folder:
         for name, outcome, table in _kernel_outcomes(console, asked, quick, repetitions, Path(folder)):
             console.print(table)

@@ -139,7 +139,9 @@ class Worker:
     def __enter__(self) -> Worker:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._process.kill()  # it may be in the middle of an hour's work that nobody waits for any more
         self.close()
 
     def _ask(self, **request: str) -> dict[str, Any]:
