@@ -101,15 +101,10 @@ OPTIONS: dict[str, Wrong] = {
 }  # fmt: skip
 
 UNSUPPORTED: dict[str, Wrong] = {
-    "a streaming frame": (
+    "a streaming frame with a table": (
         join("stream", "long", left_by="value", right_by="ts"),
-        "input 0 is a streaming frame; this version joins batch frames",
-        "join inside foreachBatch, or read the source with spark.read",
-    ),
-    "a streaming frame on the right": (
-        join("long", "stream", left_by="ts", right_by="value"),
-        "input 1 is a streaming frame; this version joins batch frames",
-        "join inside foreachBatch, or read the source with spark.read",
+        "this version joins two batch frames or two streaming frames, not one of each",
+        "read both with spark.readStream, or join inside foreachBatch",
     ),
     "three frames": (
         lambda frames: sj.join([frames.long] * 3, by="ts"), "this version joins two frames, got 3",
