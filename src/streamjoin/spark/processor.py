@@ -26,7 +26,7 @@ from streamjoin.errors import SnapshotError
 from streamjoin.operators import Operator, Results, Rows
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.runtime import run_micro_batch
-from streamjoin.spark.blob_cache import BlobCache
+from streamjoin.spark.blob_cache import BlobCache, clean_up
 from streamjoin.spark.packing import progress_of
 from streamjoin.state import Batch, Snapshot, table_from_bytes, table_to_bytes
 
@@ -86,6 +86,7 @@ class JoinProcessor(StatefulProcessor):
         """The name of this bucket's state, and its operator."""
         stored = self.manifest.get()
         if stored is None:
+            clean_up()  # a new state is a good moment to look for those of queries that are gone
             return uuid.uuid4().hex, Remembered(self.plan.join_in(bucket).build(), set())
         manifest = json.loads(stored[0])
         check_identity(manifest["identity"], self.plan.identity)
