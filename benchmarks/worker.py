@@ -153,8 +153,9 @@ class Worker:
         except BrokenPipeError:
             line = ""
         if not line:
+            code = self._process.wait()  # negative: the signal that ended it
             self._log.seek(0)
-            raise ContenderError(f"{self.module} ended at {request}:\n{self._log.read()[-4000:]}")
+            raise ContenderError(f"{self.module} ended with {code} at {request}:\n{self._log.read()[-4000:]}")
         answer = json.loads(line)
         if "error" in answer:
             raise ContenderError(f"{self.module} failed at {request}:\n{answer['error']}")

@@ -13,13 +13,13 @@ import streamjoin as sj
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([(1, 10), (2, None), (3, 12)], "id int, ts long")
+    return spark.createDataFrame([(1, 10), (2, None), (3, 12)], "id int, ts long").coalesce(1)
 
 
 @pytest.fixture(scope="module")
 def periods(spark: SparkSession) -> DataFrame:
     rows = [(1, 10, 20), (2, 15, 11), (3, 12, 12), (4, None, 9), (5, 18, None)]
-    return spark.createDataFrame(rows, "id int, start long, stop long")
+    return spark.createDataFrame(rows, "id int, start long, stop long").coalesce(1)
 
 
 def _failure(joined: DataFrame) -> str:

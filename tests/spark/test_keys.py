@@ -48,7 +48,7 @@ MIXED: dict[tuple[str, str], list[str | None]] = {
 
 def _frame(spark: SparkSession, kind: str, values: list[str | None], id: str, key: str) -> DataFrame:
     texts = spark.createDataFrame(list(enumerate(values)), f"{id} int, {key} string")
-    return texts.selectExpr(id, f"CAST({key} AS {kind}) AS {key}")
+    return texts.coalesce(1).selectExpr(id, f"CAST({key} AS {kind}) AS {key}")
 
 
 def _assert_as_spark(left: DataFrame, right: DataFrame, floats: bool) -> None:
@@ -112,8 +112,8 @@ def test_keys_with_a_collation_can_be_made_plain_text(spark: SparkSession) -> No
 def test_a_key_that_appears_once_is_coalesced(spark: SparkSession) -> None:
     left, right = _frame(spark, "int", ["1", "2"], "i", "k"), _frame(spark, "long", ["2", "3"], "j", "k")
     for how in ("left", "right", "full"):
-        joined = sj.join([left, right], by="k", how=how).orderBy("k")
-        assert joined.collect() == left.join(right, "k", how).orderBy("k").collect()
+        joined = sj.join([left, right], by="k", how=how)
+        assert Counter(joined.collect()) == Counter(left.join(right, "k", how).collect())
 
 
 def test_several_keys_of_different_types_must_all_be_equal(spark: SparkSession) -> None:

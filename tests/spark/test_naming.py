@@ -14,12 +14,13 @@ import streamjoin as sj
 
 @pytest.fixture(scope="module")
 def left(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([(10, 1, 1.0, "x"), (20, 2, 2.0, "y")], "ts long, k int, v double, only_left string")
+    rows = [(10, 1, 1.0, "x"), (20, 2, 2.0, "y")]
+    return spark.createDataFrame(rows, "ts long, k int, v double, only_left string").coalesce(1)
 
 
 @pytest.fixture(scope="module")
 def right(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([(11, 1.5, 1, True)], "ts long, v double, k int, only_right boolean")
+    return spark.createDataFrame([(11, 1.5, 1, True)], "ts long, v double, k int, only_right boolean").coalesce(1)
 
 
 def _rows(frame: DataFrame, *columns: str) -> Counter[tuple[Any, ...]]:
@@ -166,7 +167,7 @@ def test_names_that_differ_by_case_alone_get_the_suffix(left: DataFrame, right: 
 @pytest.fixture(scope="module")
 def odd(spark: SparkSession) -> DataFrame:
     rows = [(1, 5, "x", 9), (2, 6, "y", 8)]
-    return spark.createDataFrame(rows, "`the key` int, `a.b` long, `back``quote` string, `select` int")
+    return spark.createDataFrame(rows, "`the key` int, `a.b` long, `back``quote` string, `select` int").coalesce(1)
 
 
 def test_names_with_dots_spaces_and_backquotes_survive(odd: DataFrame) -> None:

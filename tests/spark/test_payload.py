@@ -47,7 +47,9 @@ COLUMNS = {
 def _wide(spark: SparkSession, ids: range, id: str = "i", suffix: str = "") -> DataFrame:
     """Rows with a value in every column; in the row whose id can be divided by 3 all are NULL."""
     columns = ", ".join(f"IF(i % 3 = 0, NULL, {value}) AS {name}{suffix}" for name, value in COLUMNS.items())
-    return spark.sql(f"SELECT i AS {id}, {columns} FROM (SELECT CAST(id AS int) i FROM range({ids.start}, {ids.stop}))")
+    return spark.sql(
+        f"SELECT i AS {id}, {columns} FROM (SELECT CAST(id AS int) i FROM range({ids.start}, {ids.stop}, 1, 1))"
+    )
 
 
 def _content(frame: DataFrame) -> Counter[str]:
@@ -91,7 +93,8 @@ def test_a_type_that_spark_cannot_hand_to_python_is_refused_at_the_call(spark: S
 
 def _some(spark: SparkSession, value: str) -> DataFrame:
     rows = [(1, 10, "x"), (2, 20, None), (None, 30, "z")]
-    return spark.createDataFrame(rows, f"k int, ts long, {value} string").withColumn("at", F.timestamp_micros("ts"))
+    frame = spark.createDataFrame(rows, f"k int, ts long, {value} string").coalesce(1)
+    return frame.withColumn("at", F.timestamp_micros("ts"))
 
 
 @pytest.mark.parametrize("how", HOWS)
