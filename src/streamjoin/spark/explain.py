@@ -39,13 +39,18 @@ def _marked(column: StructField, number: int) -> Column:
 def plan_of(frame: DataFrame) -> JoinPlan:
     """The plan of the last streamjoin call that made this frame."""
     for column in frame.schema.fields:
-        number = (column.metadata or {}).get(_KEY)
-        if number in _plans:
-            return _plans[number]
+        plan = plan_by_mark(column)
+        if plan is not None:
+            return plan
     raise CallError(
         "this frame does not come from a streamjoin call",
         hint="explain the frame that sj.join returned, or one made from it",
     )
+
+
+def plan_by_mark(column: StructField) -> JoinPlan | None:
+    """The plan whose id a column carries; None when it carries none."""
+    return _plans.get((column.metadata or {}).get(_KEY, 0))
 
 
 def describe(plan: JoinPlan) -> str:

@@ -15,6 +15,7 @@ whether they had a partner. Cost of a purge: O(log n) per run when nothing expir
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,6 +53,13 @@ class Kept:
     expired: int = 0  # how many rows, in order of their ends, have been handed out
     fresh: bool = True  # came after the last purge: nothing of it has been removed, not even what is behind progress
     pieces: list[Pieces] = field(default_factory=list)
+    # Names what has been noted beside the run: new with every change, and with every attempt at it, so that two
+    # attempts at one micro-batch can never take each other's notes for their own.
+    notes: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def note(self) -> None:
+        """What lies beside the run has changed."""
+        self.notes = uuid.uuid4().hex
 
     def all_pieces(self) -> Pieces:
         """The pieces of all rows, in one."""
@@ -141,6 +149,7 @@ class SweepArea:
             mine = new_row[row] >= 0
             pieces = (new_row[row[mine]], start[mine], end[mine])
             kept.pieces = [(row[~mine], start[~mine], end[~mine])]
+            kept.note()
         return Decided(run.rows.take(positions), kept.matched[positions], pieces)
 
     def _merge_geometrically(self) -> None:
@@ -184,19 +193,19 @@ class SweepArea:
             names = {"run": f"{name}/run/{kept.run.id}"}
             makers[names["run"]] = partial(_run_bytes, kept.run)
             if kept.matched is not None:
-                # Marks are only ever added, so their number tells one state of them from another.
-                names["matched"] = f"{name}/matched/{kept.run.id}/{int(kept.matched.sum())}"
+                names["matched"] = f"{name}/matched/{kept.run.id}/{kept.notes}"
                 makers[names["matched"]] = partial(_mask_bytes, kept.matched.copy())
             if self.covered:
-                names["pieces"] = f"{name}/pieces/{kept.run.id}/{kept.expired}-{len(kept.all_pieces()[0])}"
+                names["pieces"] = f"{name}/pieces/{kept.run.id}/{kept.notes}"
                 makers[names["pieces"]] = partial(_pieces_bytes, kept.all_pieces())
             figures = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
-            runs.append({**figures, "names": names})
-        return Snapshot({"progress": self.progress, "runs": runs}, Blobs(makers))
+            runs.append({**figures, "notes": kept.notes, "names": names})
+        return Snapshot({"progress": self.progress, "removed": self.removed, "runs": runs}, Blobs(makers))
 
     def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
         self.progress = snapshot.manifest["progress"]
+        self.removed = snapshot.manifest["removed"]
         self.kept = []
         for entry in snapshot.manifest["runs"]:
             names = entry["names"]
@@ -207,6 +216,7 @@ class SweepArea:
                 None,
                 entry["expired"],
                 entry["fresh"],
+                notes=entry["notes"],
             )
             if self.tracked:
                 bits = np.frombuffer(snapshot.blobs[names["matched"]], np.uint8)
