@@ -22,6 +22,7 @@ from streamjoin.algebra import (
 from streamjoin.api import (
     explain,
     finish,
+    from_progress,
     join,
     join_band,
     join_interval,
@@ -64,6 +65,7 @@ __all__ = [
     "equals",
     "explain",
     "finish",
+    "from_progress",
     "join",
     "join_band",
     "join_interval",

@@ -24,6 +24,7 @@ from streamjoin.spark.session import session
 __all__ = [
     "explain",
     "finish",
+    "from_progress",
     "join",
     "join_band",
     "join_interval",
@@ -240,7 +241,7 @@ def progress(query: Any) -> dict[str, Any]:
 
     `batch` is its number (None before the first), `seconds` how long it took, `rows_in`, `rows_out` and `late` are sums
     over the joins, and `joins` has the figures of each: rows, state, progress and lag per input, where the time went.
-    `streamjoin.spark.figures.from_progress` gives the same for any micro-batch, in a listener say.
+    `sj.from_progress` gives the same for any micro-batch, in a `StreamingQueryListener` say.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
@@ -256,6 +257,16 @@ def progress(query: Any) -> dict[str, Any]:
     """
     last = query.lastProgress
     return figures.nothing_yet() if last is None else figures.from_progress(last)
+
+
+def from_progress(progress: Any) -> dict[str, Any]:
+    """The same as `progress`, from one entry of a query's `recentProgress`, or from what a listener is given.
+
+    >>> import streamjoin as sj
+    >>> sj.from_progress({"batchId": 3, "observedMetrics": {"streamjoin-1": {"rows_in": 10}}})["rows_in"]
+    10
+    """
+    return figures.from_progress(progress)
 
 
 def output_delay(frame: DataFrame, column: str | None = None) -> str | int:

@@ -93,7 +93,6 @@ def test_differential_a_stream_gives_what_the_batch_gives(shape: str, emit: str)
         expected = counted(plan, batch_result(plan, (table(sides[0]), table(sides[1]))))
         plane = Plane(plan, rng, trouble=0.2)
         left: list[pa.Table] = []
-        last: dict[int, tuple[int, int]] = {}
         for piece in range(pieces):
             cut = {n: table(side[30 * piece // pieces : 30 * (piece + 1) // pieces]) for n, side in enumerate(sides)}
             left += plane.micro_batch(cut)
@@ -104,12 +103,11 @@ def test_differential_a_stream_gives_what_the_batch_gives(shape: str, emit: str)
         if emit == "ordered" and buckets == 1 and plan.naming.validity is not None:
             ends = [(row["valid_from"], row["valid_to"]) for part in [*left, *rest] for row in part.to_pylist()]
             assert ends == sorted(ends), case
-        assert last == {}
 
 
 def test_oracle_cases_of_the_simulator_through_the_plane() -> None:
     """Whatever the simulator can draw, late rows too, through packing, state, restarts and failed attempts."""
-    for seed in range(400):
+    for seed in range(150):
         case = simulator.draw_case(1_000_000 + seed)
         if case.node.interval is not None and "output" in case.node.late:
             continue
