@@ -321,6 +321,26 @@ def test_a_finished_query_cannot_go_on(spark: SparkSession, tmp_path: Path) -> N
         source.run(joined)
 
 
+def test_joins_that_read_each_other_are_finished_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(17), Source(spark, tmp_path)
+    source.add([random_rows(rng, 40), random_rows(rng, 40)], 3)
+    options = {"by": "k", "buckets": 2, "window": WINDOW}
+
+    def joined(streaming: bool, between: bool = False) -> DataFrame:
+        left, right = source.frames(streaming=streaming)
+        first = sj.join([left, right], time="ts", how="left", lateness=GRACE, validity=("f", "t"), **options)
+        first = first.where("id >= 0") if between else first
+        times = {"time": ["f", "ts"], "lateness": [None, GRACE]}
+        return sj.join([first, right], how="left", suffix="_2", **times, **options)
+
+    assert source.finished(joined(True)) == counted(joined(False))
+    other = Source(spark, tmp_path / "between")
+    other.add([random_rows(rng, 40), random_rows(rng, 40)])
+    other.run(joined(True, between=True))
+    with pytest.raises(sj.UnsupportedError, match="2 joins that do not read each other's results directly"):
+        sj.finish(other.checkpoint)
+
+
 def test_only_a_checkpoint_of_ours_can_be_finished(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(sj.CallError, match="there is no state of a streaming query"):
         sj.finish(tmp_path)

@@ -47,10 +47,10 @@ from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.planner import JoinPlan, order_of, plan_join
 from streamjoin.runtime import Arrivals
 from streamjoin.spark.batch import run_batch
-from streamjoin.spark.explain import remember
+from streamjoin.spark.explain import made_by, remember
 from streamjoin.spark.frames import InputFrame, key_columns, reason
 from streamjoin.spark.predicates import bind_predicates, both
-from streamjoin.spark.stream import run_stream
+from streamjoin.spark.stream import run_stream, stored_call
 
 MOST_DEFAULT_BUCKETS: Final = 64
 
@@ -94,12 +94,14 @@ class JoinCall:
             ended = tuple(not part.streaming for part in inputs)
             arrivals = Arrivals(self._slack(inputs, plan.node), ended, idle_after)
             plan = replace(plan, arrivals=arrivals, timers=self.timers)
-            frame = run_stream(plan, prepared, schema)
+            call = stored_call(plan, schema, tuple(made_by(part.frame) for part in inputs))
+            frame = run_stream(plan, prepared, schema, call)
         else:
+            call = None
             frame = run_batch(plan, prepared, schema)
         if plan.residual is not None:
             frame = filtered(frame, plan)
-        return remember(frame, plan)
+        return remember(frame, plan, None if call is None else call["name"])
 
     def _frames(self) -> tuple[InputFrame, InputFrame]:
         frames: list[Any] = list(self.frames) if isinstance(self.frames, list | tuple) else [self.frames]

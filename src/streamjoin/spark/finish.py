@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlparse
@@ -30,6 +30,7 @@ from pyspark.sql.types import StructType
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.plan.stored import from_stored
+from streamjoin.spark.batch import Pack
 from streamjoin.spark.build import filtered
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack
@@ -58,41 +59,95 @@ class StoredStage:
     @property
     def join(self) -> str:
         """The same for all stages of one join."""
-        return json.dumps([self.call["node"], self.call["arrivals"]], sort_keys=True)
+        return str(self.call["name"])
+
+    @property
+    def reads(self) -> list[str | None]:
+        """Of each input, the join whose result it is."""
+        return list(self.call["reads"])
+
+    @property
+    def schema(self) -> StructType:
+        """The result's schema."""
+        return StructType.fromJson(json.loads(self.call["schema"]))
 
     def plan(self) -> JoinPlan:
         """The join."""
-        node, arrivals = from_stored(self.call["node"]), from_stored(self.call["arrivals"])
-        plan = plan_join(node)
-        return JoinPlan(plan.node, plan.bindings, plan.partitioning, plan.join, plan.naming, plan.residual, arrivals)
+        return replace(plan_join(from_stored(self.call["node"])), arrivals=from_stored(self.call["arrivals"]))
+
+
+@dataclass(frozen=True)
+class Finishing:
+    """The joins of a stopped query, by name: the stages of each."""
+
+    spark: SparkSession
+    checkpoint: str
+    joins: dict[str, list[StoredStage]]
+
+    def last(self) -> str:
+        """The join that no other one reads."""
+        read = {name for stages in self.joins.values() for name in stages[0].reads}
+        last = [name for name in self.joins if name not in read]
+        if len(last) > 1:
+            raise UnsupportedError(
+                f"the query of {self.checkpoint} has {len(last)} joins that do not read each other's results directly, "
+                "and what lies between or beside them is not in the checkpoint",
+                hint="end the inputs with a last row far in the future, so that the query itself lets everything go",
+            )
+        return last[0]
+
+    def rest(self, name: str) -> DataFrame:
+        """What a join still holds, with what the joins before it still hold for it."""
+        stages = sorted(self.joins[name], key=lambda stage: stage.name)  # "join" before "verdict"
+        plan = stages[0].plan()
+        labels = bucket_labels(plan.partitioning.buckets)
+        packed = [
+            self._fed(plan, number, before).mapInArrow(Pack(plan, number, labels), PACKED_SCHEMA)
+            for number, before in enumerate(stages[0].reads)
+            if before is not None
+        ]
+        for stage in stages:
+            rows = stored_rows(self.spark, self.checkpoint, stage.operator)
+            for more in packed:
+                rows = rows.unionAll(more.withColumn("name", F.lit(None).cast("string")))
+            running: Stage = JoinStage(plan) if stage.name == "join" else VerdictStage(plan)
+            packed = [rows.repartition(len(labels), "label").mapInArrow(FinishStage(running, labels), PACKED_SCHEMA)]
+        rest = packed[0].mapInArrow(unpack_rows, stages[0].schema)
+        return rest if plan.residual is None else filtered(rest, plan)
+
+    def _fed(self, plan: JoinPlan, number: int, before: str) -> DataFrame:
+        """The rest of an earlier join as an input of a later one."""
+        if before not in self.joins:
+            raise CallError(
+                f"input {number} reads another join, and its state is not in {self.checkpoint}",
+                hint="finish a query after it has run at least one micro-batch",
+            )
+        rest, wanted = self.rest(before), plan.node.inputs[number]
+        given = self.joins[before][0].plan().naming.schema
+        if [(field.name, field.type) for field in given] != [(field.name, field.type) for field in wanted.schema]:
+            raise UnsupportedError(
+                f"input {number} of the later join has columns that were computed from the earlier one's result, "
+                "and how is not in the checkpoint",
+                hint="use columns as they are, of equal types on both sides, or end the inputs with a last row far in "
+                "the future",
+            )
+        return rest.toDF(*(f"c{position}" for position in range(len(given))))
 
 
 def finish_query(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """What the one join of a stopped query still holds."""
-    stages = stored_stages(spark, checkpoint)
-    joins = {stage.join for stage in stages}
+    """What the joins of a stopped query still hold, as their last one gives it."""
+    joins: dict[str, list[StoredStage]] = defaultdict(list)
+    for stage in stored_stages(spark, checkpoint):
+        joins[stage.join].append(stage)
     if not joins:
         raise CallError(
             f"the query of {checkpoint} has no state of a streamjoin call",
             hint="give the checkpointLocation of a query that has run at least one micro-batch",
         )
-    if len(joins) > 1:
-        raise UnsupportedError(
-            f"the query of {checkpoint} has {len(joins)} joins, and what lies between them is not in the checkpoint",
-            hint="end the inputs with a last row far in the future, so that the query itself lets everything go",
-        )
-    plan, packed = stages[0].plan(), None
-    labels = bucket_labels(plan.partitioning.buckets)
-    for stage in sorted(stages, key=lambda stage: stage.name):  # "join" before "verdict"
-        stored = stored_rows(spark, checkpoint, stage.operator)
-        if packed is not None:
-            stored = stored.unionAll(packed.withColumn("name", F.lit(None).cast("string")))
-        running: Stage = JoinStage(plan) if stage.name == "join" else VerdictStage(plan)
-        packed = stored.repartition(len(labels), "label").mapInArrow(FinishStage(running, labels), PACKED_SCHEMA)
-    assert packed is not None
+    finishing = Finishing(spark, checkpoint, joins)
+    rest = finishing.rest(finishing.last())
     mark_finished(spark, checkpoint)
-    rest = packed.mapInArrow(unpack_rows, StructType.fromJson(json.loads(stages[0].call["schema"])))
-    return rest if plan.residual is None else filtered(rest, plan)
+    return rest
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ the buckets for the first micro-batch. It is frozen then.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -39,7 +41,9 @@ PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def run_stream(plan: JoinPlan, frames: tuple[DataFrame, DataFrame], schema: StructType) -> DataFrame:
+def run_stream(
+    plan: JoinPlan, frames: tuple[DataFrame, DataFrame], schema: StructType, call: dict[str, Any]
+) -> DataFrame:
     """The result of a plan over frames of which at least one is streaming, as a streaming frame of this schema."""
     check_session(frames[0])
     labels = bucket_labels(plan.partitioning.buckets)
@@ -53,7 +57,7 @@ def run_stream(plan: JoinPlan, frames: tuple[DataFrame, DataFrame], schema: Stru
             if clocked:
                 frame = frame.withColumn("clock", F.unix_micros(F.current_timestamp()))
             streams.append(frame.mapInArrow(PackWithProgress(pack_rows, clocked), PACKED_SCHEMA))
-    packed, call = reduce(DataFrame.unionAll, streams), stored_call(plan, schema)
+    packed = reduce(DataFrame.unionAll, streams)
     joined = packed.groupBy("label").transformWithStateInPandas(
         StageProcessor(JoinStage(plan), labels, call, idle_timer(plan)),
         PACKED_SCHEMA,
@@ -67,9 +71,13 @@ def run_stream(plan: JoinPlan, frames: tuple[DataFrame, DataFrame], schema: Stru
     return observed(joined, plan.node.axis).mapInArrow(unpack_rows, schema)
 
 
-def stored_call(plan: JoinPlan, schema: StructType) -> dict[str, Any]:
-    """What is stored of a join beside its state: enough to read the state without the program."""
-    return {"node": to_stored(plan.node), "arrivals": to_stored(plan.arrivals), "schema": schema.json()}
+def stored_call(plan: JoinPlan, schema: StructType, reads: tuple[str | None, ...]) -> dict[str, Any]:
+    """What is stored of a join beside its state: enough to read the state without the program.
+
+    `reads` names, of each input, the join whose result it is, as it left that join; None for any other frame.
+    """
+    call = {"node": to_stored(plan.node), "arrivals": to_stored(plan.arrivals), "schema": schema.json(), "reads": reads}
+    return {"name": hashlib.sha256(json.dumps(call).encode()).hexdigest(), **call}
 
 
 def idle_timer(plan: JoinPlan) -> int | None:
