@@ -136,7 +136,7 @@ def test_held_results_leave_sorted_and_strictly_before_the_bound() -> None:
     assert list(zip(released.ts.tolist(), released.te.tolist(), strict=True)) == [(3, 4), (3, 9)]
     again = HeldResults()
     again.restore(held.snapshot("held"))
-    assert (again.rows, again.first) == (1, 5)
+    assert (again.footprint.rows, again.first) == (1, 5)
     assert set(again.snapshot("held").blobs) == set(held.snapshot("held").blobs), "a part keeps its name"
     assert len(empty.snapshot("held").blobs) == 0
     assert list(empty.release(100)) == []

@@ -7,7 +7,9 @@ Three operations: `insert` a batch as a run, `probe` with a run of another input
 2. Runs are immutable. What changes lies beside them: which rows have met a partner, how far expiry has come.
 3. Runs merge geometrically: after a purge each run is more than twice as large as all younger ones together, so there
    are O(log n) runs, and a row is copied O(log n) times in its life. A merge leaves the expired behind.
-4. A run whose last end is behind progress is dropped whole. After progress has passed everything, nothing is kept.
+4. A run whose last end is behind progress is dropped whole, and one of which half has expired is written anew without
+   it: copying the other half is paid for by what goes. So at most half of what is kept is expired, and after progress
+   has passed everything, nothing is kept.
 
 Rows that must know their fate (outer, semi, anti joins) are *tracked*: `purge` hands out the removed ones together with
 whether they had a partner. Cost of a purge: O(log n) per run when nothing expires, O(expired) when rows are tracked.
@@ -128,9 +130,16 @@ class SweepArea:
                 if decided is not None:
                     yield decided
         before = self.rows
-        self.kept = [kept for kept in self.kept if kept.run.last_end > self.progress]
+        self.kept = [
+            self._merge([kept]) if self._half_expired(kept.run) else kept
+            for kept in self.kept
+            if kept.run.last_end > self.progress
+        ]
         self._merge_geometrically()
         self.removed += before - self.rows
+
+    def _half_expired(self, run: Run) -> bool:
+        return run.first_end <= self.progress and run.half_end <= self.progress
 
     def _hand_out(self, kept: Kept) -> Decided | None:
         run = kept.run
