@@ -83,26 +83,44 @@ def hows(shape: str) -> list[dict[str, str]]:
     return [{"how": how, "outer": outer} for how, outer in itertools.product(simulator.HOWS, outers)]
 
 
+CUTS = list(itertools.product((1, 3, 17), (1, 2, 5)))  # micro-batches, buckets
+
+
+def check(shape: str, emit: str, options: dict[str, str], pieces: int, buckets: int) -> None:
+    case = f"{shape} {emit} {options} {pieces} micro-batches, {buckets} buckets"
+    rng = random.Random(case)
+    plan = planned(shape, emit=emit, buckets=buckets, **options)
+    sides = [rows(rng, 30), rows(rng, 30)]
+    expected = counted(plan, batch_result(plan, (table(sides[0]), table(sides[1]))))
+    plane = Plane(plan, rng, trouble=0.2)
+    left: list[pa.Table] = []
+    for piece in range(pieces):
+        cut = {n: table(side[30 * piece // pieces : 30 * (piece + 1) // pieces]) for n, side in enumerate(sides)}
+        left += plane.micro_batch(cut)
+    left += plane.end()
+    assert counted(plan, left) == expected, case
+    assert sum(expected.values()) > 0 or options["how"] in ("anti", "left"), f"nothing is tested: {case}"
+    if emit == "ordered" and buckets == 1 and plan.naming.validity is not None:
+        ends = [(row["valid_from"], row["valid_to"]) for part in left for row in part.to_pylist()]
+        assert ends == sorted(ends), case
+
+
 @pytest.mark.parametrize("emit", ["eager", "ordered"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_differential_a_stream_gives_what_the_batch_gives(shape: str, emit: str) -> None:
-    rng = random.Random(f"{shape} {emit}")
-    for options, (pieces, buckets) in itertools.product(hows(shape), itertools.product((1, 3, 17), (1, 2, 5))):
-        plan = planned(shape, emit=emit, buckets=buckets, **options)
-        sides = [rows(rng, 30), rows(rng, 30)]
-        expected = counted(plan, batch_result(plan, (table(sides[0]), table(sides[1]))))
-        plane = Plane(plan, rng, trouble=0.2)
-        left: list[pa.Table] = []
-        for piece in range(pieces):
-            cut = {n: table(side[30 * piece // pieces : 30 * (piece + 1) // pieces]) for n, side in enumerate(sides)}
-            left += plane.micro_batch(cut)
-        rest = list(plane.end())
-        case = f"{shape} {emit} {options} {pieces} micro-batches, {buckets} buckets"
-        assert counted(plan, [*left, *rest]) == expected, case
-        assert sum(expected.values()) > 0 or options["how"] in ("anti", "left"), f"nothing is tested: {case}"
-        if emit == "ordered" and buckets == 1 and plan.naming.validity is not None:
-            ends = [(row["valid_from"], row["valid_to"]) for part in [*left, *rest] for row in part.to_pylist()]
-            assert ends == sorted(ends), case
+    """Every shape, mode and join type, each cut in two of the nine ways; the ways take turns."""
+    turns = itertools.cycle(random.Random(f"{shape} {emit}").sample(CUTS, len(CUTS)))
+    for options in hows(shape):
+        for _ in range(2):
+            check(shape, emit, options, *next(turns))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("emit", ["eager", "ordered"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_differential_cut_in_every_way(shape: str, emit: str) -> None:
+    for options, cut in itertools.product(hows(shape), CUTS):
+        check(shape, emit, options, *cut)
 
 
 def test_oracle_cases_of_the_simulator_through_the_plane() -> None:
