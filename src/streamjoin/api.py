@@ -14,11 +14,15 @@ from streamjoin.algebra import Predicate, Validity, Window, band, overlaps, with
 from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.errors import CallError
 from streamjoin.spark.build import JoinCall
-from streamjoin.spark.explain import describe, plan_of
+from streamjoin.spark.explain import describe, is_joined, plan_of
 from streamjoin.spark.frames import InputFrame
+from streamjoin.spark.jobs import EndedBatches, ship_by_value, uses_timers
 from streamjoin.spark.session import session
+from streamjoin.spark.stored_state import StoredInput, stored_state
 
 __all__ = ["explain", "join", "join_band", "join_interval", "join_overlap", "join_within", "session"]
+# What the command line needs of Spark beyond the public functions.
+__all__ += ["EndedBatches", "StoredInput", "is_joined", "ship_by_value", "stored_state", "uses_timers"]
 
 
 def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:

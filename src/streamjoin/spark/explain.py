@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from decimal import Decimal
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from streamjoin.plan.planner import JoinPlan
 _KEY: Final = "streamjoin.plan"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
 _plans: dict[int, JoinPlan] = {}
+_joined: weakref.WeakSet[DataFrame] = weakref.WeakSet()
 _ids = itertools.count(1)
 _UNITS: Final = (("d", 86_400_000_000), ("h", 3_600_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1))
 
@@ -28,7 +30,20 @@ def remember(frame: DataFrame, plan: JoinPlan) -> DataFrame:
     number = next(_ids)
     _plans[number] = plan
     _plans.pop(number - PLANS_KEPT, None)
-    return frame.select(*(_marked(column, number) for column in frame.schema.fields))
+    joined = frame.select(*(_marked(column, number) for column in frame.schema.fields))
+    _joined.add(joined)
+    return joined
+
+
+def is_joined(frame: DataFrame) -> bool:
+    """Whether a streamjoin call returned this very frame, so that its rows are the join's, and nothing was done since.
+
+    >>> from streamjoin.spark.session import session
+    >>> frame = remember(session().range(1), None)
+    >>> is_joined(frame), is_joined(frame.limit(1))
+    (True, False)
+    """
+    return frame in _joined
 
 
 def _marked(column: StructField, number: int) -> Column:
