@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pyarrow.csv
@@ -187,8 +186,9 @@ def test_an_error_of_the_job_s_own_function_is_one_line(spark: SparkSession, fol
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def test_a_query_with_timers_never_ends(spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamjoin.spark.jobs.plan_of", lambda frame: SimpleNamespace(timers=True))
+def test_a_query_with_timers_never_ends(spark: SparkSession, folder: Path) -> None:
+    job = folder / "job.py"
+    job.write_text(job.read_text().replace("buckets=2", "idle_after='1 minute', timers=True, buckets=2"))
     assert refused(folder, "--available-now").startswith("the join of job has timers=True, and a query with timers")
 
 

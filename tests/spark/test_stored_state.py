@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import streamjoin as sj
-from streamjoin.algebra import FOREVER, Progress, TimeAxis
-from streamjoin.operators import TemporalJoin
+from streamjoin.algebra import FOREVER, TimeAxis
+from streamjoin.operators import Court, Verdict
 from streamjoin.spark.stored_state import MeasuredBlob, StoredInput, inputs_of, measure, stored_state
-from streamjoin.state import Batch, Matching, Snapshot
-from tests.operators.driving import end, progress, put, temporal
+from streamjoin.state import Snapshot
+from tests.operators.driving import SCHEMAS, end, progress, put, rows, temporal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +31,7 @@ def measured(snapshot: Snapshot, owner: str = "bucket") -> list[MeasuredBlob]:
 
 def stored(snapshot: Snapshot, stage: str = "join") -> list[StoredInput]:
     manifest = {"stage": stage, "bucket": 3, "operator": snapshot.manifest}
-    return list(inputs_of(0, {"bucket": manifest}, measured(snapshot)))
+    return list(inputs_of(0, TimeAxis.INTEGER, {"bucket": manifest}, measured(snapshot)))
 
 
 def test_oracle_rows_runs_and_times_of_both_inputs() -> None:
@@ -86,28 +85,23 @@ def test_nothing_is_left_when_all_has_ended() -> None:
     assert [part.rows for part in stored(join.snapshot())] == [0, 0]
 
 
-@pytest.mark.parametrize(
-    ("kind", "axis"),
-    [
-        (pa.timestamp("us", "UTC"), TimeAxis.TIMESTAMP),
-        (pa.timestamp("us"), TimeAxis.TIMESTAMP),
-        (pa.date32(), TimeAxis.DATE),
-        (pa.int64(), TimeAxis.INTEGER),
-    ],
-)
-def test_the_axis_is_that_of_the_column_the_times_were_read_from(kind: pa.DataType, axis: TimeAxis) -> None:
-    ts = np.array([3, 1, 2])
-    # Another column of the same type, which does not hold the rows' time, must not matter.
-    times = pa.array(ts.astype(np.int32 if pa.types.is_date32(kind) else np.int64)).cast(kind)
-    payload = pa.table({"other": times.take(pa.array([1, 1, 1])), "ts": times})
-    join = TemporalJoin(Matching(), (payload.schema, payload.schema)).build()
-    list(join.on_batch(0, Batch(payload, ts, ts + 1, np.zeros(3, np.int64))))
-    assert {part.axis for part in stored(join.snapshot())} == {axis}
+def test_the_second_stage_has_the_inputs_that_it_decides_about() -> None:
+    court = Court((Verdict(1, SCHEMAS, "right"),), 2, ordered=True).build()
+    court.on_testimony(1, "candidate", rows((1, 5, 9), (2, 3, 20), origin=[1, 2], home=[True, True]))
+    court.on_testimony(1, "witness", rows((2, 3, 20), origin=[2], home=[False]))
+    court.on_progress(0, 4, 4)
+    (part,) = stored(court.snapshot(), stage="verdict")
+    assert (part.stage, part.input, part.rows, part.runs, part.first, part.last) == ("verdict", 1, 3, 2, 3, 20)
+    assert part.progress is None, "one of the two buckets has said nothing yet"
+    court.on_progress(1, 2, 2)
+    assert [part.progress for part in stored(court.snapshot(), stage="verdict")] == [2]
 
 
-def test_a_progress_that_nobody_made_is_none() -> None:
-    manifest = {"stage": "verdict", "bucket": 0, "operator": {"progress": list(Progress(2).times)}}
-    assert [part.progress for part in inputs_of(1, {"k": manifest}, [])] == [None, None]
+def test_packets_that_wait_for_the_first_micro_batch_belong_to_their_input() -> None:
+    snapshot = temporal().snapshot()
+    manifest = {"stage": "join", "bucket": 0, "operator": snapshot.manifest, "waiting": [["3f", 1, "rows"]]}
+    one, two = inputs_of(0, TimeAxis.DATE, {"k": manifest}, [MeasuredBlob("k", "waiting/3f", 100, 0, None, None)])
+    assert (one.bytes, two.bytes, two.rows) == (0, 100, 0)
 
 
 # -- real checkpoints --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from rich.filesize import decimal
 
 import streamjoin as sj
 from streamjoin.algebra import TimeAxis
-from streamjoin.api import EndedBatches, is_joined, uses_timers
+from streamjoin.api import EndedBatches, made_by, uses_timers
 from streamjoin.cli.complaint import complaints
 from streamjoin.cli.failure import readable_failures
 from streamjoin.cli.interrupts import Interrupts
@@ -129,7 +129,7 @@ class Ending:
                 f"the join of {job} has timers=True, and a query with timers never ends by itself",
                 hint="leave out --available-now and stop it with Ctrl-C, or leave out timers",
             )
-        if self.finish and not is_joined(frame):
+        if self.finish and made_by(frame) is None:
             raise sj.CallError(
                 f"--finish writes rows as the join holds them, and {job} changes them after the join",
                 hint="return the joined frame itself, or call sj.finish(checkpoint) and do the same to what it returns",

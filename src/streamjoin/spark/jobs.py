@@ -22,10 +22,9 @@ def ship_by_value(module: ModuleType) -> None:
 def uses_timers(frame: DataFrame) -> bool:
     """Whether a frame comes from a join with timers; a query over it never ends by itself."""
     try:
-        plan = plan_of(frame)
+        return plan_of(frame).timers
     except CallError:
         return False  # not a join, or one whose columns have all been replaced since
-    return bool(getattr(plan, "timers", False))
 
 
 @dataclass
