@@ -19,7 +19,7 @@ from streamjoin.spark.build import JoinCall
 from streamjoin.spark.explain import describe, made_by, plan_of
 from streamjoin.spark.finish import finish_query
 from streamjoin.spark.frames import InputFrame
-from streamjoin.spark.jobs import EndedBatches, ship_by_value, uses_timers
+from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value, uses_timers
 from streamjoin.spark.session import session
 from streamjoin.spark.stored_state import StoredInput, stored_state
 
@@ -37,7 +37,7 @@ __all__ = [
     "session",
 ]
 # What the command line needs of Spark beyond the public functions.
-__all__ += ["EndedBatches", "StoredInput", "made_by", "ship_by_value", "stored_state", "uses_timers"]
+__all__ += ["EndedBatches", "StoredInput", "log_no_errors", "made_by", "ship_by_value", "stored_state", "uses_timers"]
 
 
 def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:

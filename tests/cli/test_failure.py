@@ -31,6 +31,11 @@ def test_our_own_message_is_found_with_its_hint() -> None:
     assert reason(text) == "window was 4, and is 5. Hint: start with a new checkpoint."
 
 
+def test_our_message_ends_before_spark_s_report_of_the_query() -> None:
+    report = "\n SQLSTATE: 38000 SQLSTATE: XXKST\n=== Streaming Query ===\nIdentifier: [id = 1]\n\nLogical Plan: ..."
+    assert reason(STREAM + "streamjoin.errors.LateRowError: too late. Hint: wait." + report) == "too late. Hint: wait."
+
+
 def test_a_message_may_have_several_lines() -> None:
     text = STREAM + "streamjoin.errors.EvaluationError: no value for\n  l.v / r.v\n  ^." + TRACE
     assert reason(text) == "no value for\n  l.v / r.v\n  ^."

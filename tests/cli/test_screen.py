@@ -76,7 +76,7 @@ def test_the_summary_adds_up_and_takes_state_from_the_last() -> None:
     ]
     finished = summary(totals, Path("out"), "csv", Path("checkpoint"), 7)
     assert finished[0].endswith(" 47 rows out, 2 late")
-    assert finished[1] == "finished: 7 of these rows were still held, and the query is over"
+    assert finished[1] == "finished: 7 of them had still been held; the query is over"
     assert summary(Totals(), Path("out"), "csv", Path("checkpoint"), None) == [
         "No micro-batch: there was nothing new to read."
     ]

@@ -14,9 +14,10 @@ from typing import Final
 import typer
 
 from streamjoin import StreamjoinError
+from streamjoin.api import log_no_errors
 
-# A message may have several lines; it ends where the traces go on.
-_OURS: Final = re.compile(r"streamjoin\.errors\.\w+: (.+?)(?=\n\s*\n|\n\s*at |\Z)", re.DOTALL)
+# A message may have several lines; it ends where the traces go on. A finished query says why in a log that Spark reads.
+_OURS: Final = re.compile(r"streamjoin(?:\.errors\.\w+)?: (.+?)(?=\s+SQLSTATE: |\n\s*\n|\n\s*at |\n=== |\Z)", re.DOTALL)
 _TRACEBACK: Final = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)")
 _BEFORE: Final = re.compile(r"^\[STREAM_FAILED\].*?terminated with exception: |^Job aborted due to stage failure: ")
 _AFTER: Final = re.compile(
@@ -27,6 +28,8 @@ _AFTER: Final = re.compile(
 @contextmanager
 def readable_failures(*, verbose: bool = False) -> Iterator[None]:
     """Turn Spark's errors into streamjoin's, with a message of one line; `verbose` shows the whole text before."""
+    if not verbose:
+        log_no_errors()
     try:
         yield
     except Exception as error:
@@ -52,6 +55,8 @@ def reason(text: str) -> str:
     ...
     ...     at org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:500)''')
     'input 0 brought 1 row(s) behind its progress. Hint: allow more lateness.'
+    >>> reason("Failed to read log file /c/offsets/7: no version in streamjoin: this query was ended. SQLSTATE: KD002")
+    'this query was ended.'
     >>> reason("[UNRESOLVED_COLUMN] A column cannot be resolved. SQLSTATE: 42703;\\n'Project ['x]")
     '[UNRESOLVED_COLUMN] A column cannot be resolved.'
     """

@@ -161,11 +161,11 @@ def summary(totals: Totals, out: Path, kind: str, checkpoint: Path, held: int | 
         return ["No micro-batch: there was nothing new to read."]
     rows_out = totals.rows_out + (held or 0)
     lines = [
-        f"{totals.batches:,} micro-batches, {totals.seconds:.1f} s: "
+        f"{totals.batches:,} micro-batch{'' if totals.batches == 1 else 'es'}, {totals.seconds:.1f} s: "
         f"{totals.rows_in:,} rows in, {rows_out:,} rows out, {totals.late:,} late"
     ]
     if held is not None:
-        lines.append(f"finished: {held:,} of these rows were still held, and the query is over")
+        lines.append(f"finished: {held:,} of them had still been held; the query is over")
     else:
         lines.append(
             f"kept: {totals.state_rows:,} rows, {decimal(totals.state_bytes)}  (streamjoin state {checkpoint})"

@@ -76,12 +76,17 @@ def read_table(spark: Any, path: Path) -> Any:
 
 
 def read_stream(spark: Any, path: Path, files_per_batch: int | None = None) -> Any:
-    """The rows of a folder as a stream: of the files that are there, the oldest first, and of those that come."""
+    """The rows of a folder as a stream: of the files that are there, the oldest first, and of those that come.
+
+    A single file is a stream that ends with it.
+    """
     kind = format_of(path)
     # A stream must know its columns before it begins; the files that are there show them.
     reader = spark.readStream.format(kind).options(**options_of(kind)).schema(read_table(spark, path).schema)
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
+    if path.is_file():  # Spark knows streams of folders only
+        return reader.option("pathGlobFilter", path.name).load(str(path.resolve().parent))
     return reader.load(str(path.resolve()))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from pyspark import cloudpickle
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame
 
 from streamjoin.errors import CallError
@@ -17,6 +19,12 @@ from streamjoin.spark.figures import from_progress
 def ship_by_value(module: ModuleType) -> None:
     """Send functions of this module to workers as they are, not by a name under which workers would look for them."""
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def log_no_errors() -> None:
+    """Keep PySpark from writing every error that it raises to the error stream too, with the whole Java stack trace."""
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def uses_timers(frame: DataFrame) -> bool:
