@@ -16,10 +16,12 @@ from streamjoin.errors import CallError
 from streamjoin.plan import delay
 from streamjoin.spark import figures
 from streamjoin.spark.build import JoinCall
-from streamjoin.spark.explain import describe, plan_of
+from streamjoin.spark.explain import describe, made_by, plan_of
 from streamjoin.spark.finish import finish_query
 from streamjoin.spark.frames import InputFrame
+from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value, uses_timers
 from streamjoin.spark.session import session
+from streamjoin.spark.stored_state import StoredInput, stored_state
 
 __all__ = [
     "explain",
@@ -34,6 +36,8 @@ __all__ = [
     "progress",
     "session",
 ]
+# What the command line needs of Spark beyond the public functions.
+__all__ += ["EndedBatches", "StoredInput", "log_no_errors", "made_by", "ship_by_value", "stored_state", "uses_timers"]
 
 
 def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:

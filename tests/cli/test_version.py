@@ -25,7 +25,7 @@ def test_version_is_the_package_s() -> None:
 def test_help_names_every_command() -> None:
     result = CliRunner().invoke(app, ["--help"])
     assert result.exit_code == 0
-    for command in ("demo", "explain", "version"):
+    for command in ("demo", "explain", "run", "state", "version"):
         assert re.search(rf"\b{command}\b", result.output)
 
 

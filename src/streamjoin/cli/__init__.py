@@ -5,6 +5,8 @@ import typer
 from streamjoin.cli import bench
 from streamjoin.cli.demo import demo
 from streamjoin.cli.explain import explain
+from streamjoin.cli.run import run
+from streamjoin.cli.state import state
 from streamjoin.cli.version import version
 
 app = typer.Typer(
@@ -17,6 +19,8 @@ app = typer.Typer(
 app.add_typer(bench.app, name="bench")
 app.command()(demo)
 app.command()(explain)
+app.command()(run)
+app.command()(state)
 app.command()(version)
 
 

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from streamjoin import CallError
+from streamjoin.api import ship_by_value
 
 SESSION: Final = "spark"
 Job = Callable[..., Any]
@@ -50,10 +51,20 @@ def _run(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise CallError(f"{path} is not a Python file", hint="its name must end in .py")
     module = importlib.util.module_from_spec(spec)
+    known, folder = set(sys.modules), path.resolve().parent
     sys.modules[name] = module  # dataclasses look for their module there
-    sys.path.insert(0, str(path.resolve().parent))  # a job may import its neighbours, as a script may
+    sys.path.insert(0, str(folder))  # a job may import its neighbours, as a script may
     spec.loader.exec_module(module)
+    # Workers know neither the module's made-up name nor its folder: what a UDF uses of them travels with it.
+    for own in (module, *(sys.modules[new] for new in set(sys.modules) - known if _lies_in(folder, sys.modules[new]))):
+        ship_by_value(own)
     return module
+
+
+def _lies_in(folder: Path, module: ModuleType) -> bool:
+    """Whether a module is a file of this folder, or a package directly in it."""
+    file = Path(getattr(module, "__file__", None) or "/")
+    return folder == (file.parent.parent if file.name == "__init__.py" else file.parent)
 
 
 def _own_functions(module: ModuleType) -> dict[str, Job]:

@@ -19,6 +19,8 @@ from streamjoin import CallError
 
 FORMATS: Final = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 COMPRESSED: Final = (".gz", ".bz2", ".zst")
+# Types from values: the first for CSV, the second for JSON; each format leaves alone what it does not know.
+GUESSING: Final = {"inferSchema": True, "inferTimestamp": True}
 
 
 def named_paths(options: Iterable[str]) -> dict[str, Path]:
@@ -31,7 +33,7 @@ def named_paths(options: Iterable[str]) -> dict[str, Path]:
     for option in options:
         name, equals, path = option.partition("=")
         if not equals or not name.isidentifier() or not path:
-            raise CallError(f"an input is written NAME=PATH, got {option!r}", hint="for example --table R=data/r.csv")
+            raise CallError(f"an input is written NAME=PATH, got {option!r}", hint="for example R=data/r.csv")
         if name == "spark":
             raise CallError("an input cannot be called 'spark'", hint="that name is the session's")
         if name in paths:
@@ -70,9 +72,28 @@ def _counts(file: Path, folder: Path) -> bool:
 def read_table(spark: Any, path: Path) -> Any:
     """The rows of a file or folder as a frame."""
     kind = format_of(path)
-    reader = spark.read
-    if kind == "csv":
-        reader = reader.option("header", True).option("inferSchema", True)
-    elif kind == "json":
-        reader = reader.option("inferTimestamp", True)
-    return reader.format(kind).load(str(path.resolve()))
+    return spark.read.format(kind).options(**options_of(kind)).options(**GUESSING).load(str(path.resolve()))
+
+
+def read_stream(spark: Any, path: Path, files_per_batch: int | None = None) -> Any:
+    """The rows of a folder as a stream: of the files that are there, the oldest first, and of those that come.
+
+    A single file is a stream that ends with it.
+    """
+    kind = format_of(path)
+    # A stream must know its columns before it begins; the files that are there show them.
+    reader = spark.readStream.format(kind).options(**options_of(kind)).schema(read_table(spark, path).schema)
+    if files_per_batch is not None:
+        reader = reader.option("maxFilesPerTrigger", files_per_batch)
+    if path.is_file():  # Spark knows streams of folders only
+        return reader.option("pathGlobFilter", path.name).load(str(path.resolve().parent))
+    return reader.load(str(path.resolve()))
+
+
+def options_of(kind: str) -> dict[str, Any]:
+    """How files of a format are read, and written.
+
+    >>> options_of("csv"), options_of("parquet")
+    ({'header': True}, {})
+    """
+    return {"header": True} if kind == "csv" else {}

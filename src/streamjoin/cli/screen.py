@@ -1,0 +1,97 @@
+"""The screen of a running query: a line for every micro-batch that has ended, and what is going on at the moment.
+
+On a terminal the last line is alive; anywhere else (a file, a pipe) only the lines of the batches are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final
+
+from rich.console import Console
+from rich.filesize import decimal
+
+HEADINGS: Final = ("batch", "rows in", "rows out", "late", "state rows", "state", "seconds", "rows/s")
+WIDTHS: Final = (7, 12, 12, 8, 12, 10, 9, 11)
+
+
+class Screen:
+    """Shows the figures of micro-batches, and adds them up."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.totals = Totals()
+        self.alive = console.status("starting") if console.is_terminal else None
+
+    def __enter__(self) -> Screen:
+        if self.alive is not None:
+            self.alive.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.alive is not None:
+            self.alive.stop()
+
+    def show(self, figures: Mapping[str, Any]) -> None:
+        """A micro-batch has ended."""
+        if not self.totals.batches:
+            self.print(in_columns(HEADINGS))
+        self.totals.add(figures)
+        self.print(batch_line(figures))
+
+    def now(self, what: str) -> None:
+        """What is going on at the moment."""
+        if self.alive is not None:
+            self.alive.update(what)
+
+    def print(self, text: str) -> None:
+        """A line as it is: no colours for numbers, no wrapping."""
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+@dataclass
+class Totals:
+    """The figures of all micro-batches so far. State is that of the last one."""
+
+    batches: int = 0
+    seconds: float = 0.0
+    rows_in: int = 0
+    rows_out: int = 0
+    late: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+
+    def add(self, figures: Mapping[str, Any]) -> None:
+        """One more micro-batch."""
+        self.batches += 1
+        self.seconds += figures["seconds"]
+        self.rows_in += figures["rows_in"]
+        self.rows_out += figures["rows_out"]
+        self.late += figures["late"]
+        self.state_rows, self.state_bytes = state_of(figures)
+
+
+def state_of(figures: Mapping[str, Any]) -> tuple[int, int]:
+    """Rows and bytes that all joins of a query keep."""
+    joins = figures["joins"].values()
+    return sum(join["state_rows"] for join in joins), sum(join["state_bytes"] for join in joins)
+
+
+def batch_line(figures: Mapping[str, Any]) -> str:
+    """One micro-batch, under the headings."""
+    rows, size = state_of(figures)
+    seconds = figures["seconds"]
+    speed = f"{figures['rows_in'] / seconds:,.0f}" if seconds > 0 else "-"
+    counts = (f"{figures[name]:,}" for name in ("rows_in", "rows_out", "late"))
+    return in_columns((str(figures["batch"]), *counts, f"{rows:,}", decimal(size), f"{seconds:.1f}", speed))
+
+
+def in_columns(values: tuple[str, ...]) -> str:
+    """Values under each other, to the right.
+
+    >>> in_columns(("batch", "rows in"))
+    '  batch     rows in'
+    """
+    return "".join(value.rjust(width) for value, width in zip(values, WIDTHS, strict=False))

@@ -1,0 +1,70 @@
+"""What it takes to run somebody's job: its functions on the workers, what its frame is, how its query gets on."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame
+
+from streamjoin.errors import CallError
+from streamjoin.spark.explain import plan_of
+from streamjoin.spark.figures import from_progress
+
+
+def ship_by_value(module: ModuleType) -> None:
+    """Send functions of this module to workers as they are, not by a name under which workers would look for them."""
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def log_no_errors() -> None:
+    """Keep PySpark from writing every error that it raises to the error stream too, with the whole Java stack trace."""
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def uses_timers(frame: DataFrame) -> bool:
+    """Whether a frame comes from a join with timers; a query over it never ends by itself."""
+    try:
+        return plan_of(frame).timers
+    except CallError:
+        return False  # not a join, or one whose columns have all been replaced since
+
+
+@dataclass
+class EndedBatches:
+    """The figures of a query's micro-batches as they end: each once, in order."""
+
+    query: Any
+    last: int | None = None
+    seen: tuple[int, str] | None = None
+
+    def new(self) -> list[dict[str, Any]]:
+        """The figures of those that have ended since the last call, as `sj.progress` has them."""
+        latest = self.query.lastProgress
+        if latest is None or (latest["batchId"], latest["timestamp"]) == self.seen:
+            return []
+        self.seen = latest["batchId"], latest["timestamp"]
+        # The last progress is enough unless batches were quicker than we are, or a report of idleness covers theirs.
+        next_one = did_run(latest) and self.last is not None and latest["batchId"] == self.last + 1
+        ended = []
+        for progress in [latest] if next_one else self.query.recentProgress:
+            if did_run(progress) and (self.last is None or progress["batchId"] > self.last):
+                self.last = progress["batchId"]
+                ended.append(from_progress(progress))
+        return ended
+
+
+def did_run(progress: dict[str, Any]) -> bool:
+    """Whether a progress report is about a micro-batch; an idle query reports too, with the number of the next one.
+
+    >>> did_run({"batchId": 3, "durationMs": {"addBatch": 70, "triggerExecution": 90}})
+    True
+    >>> did_run({"batchId": 4, "durationMs": {"latestOffset": 2, "triggerExecution": 2}})
+    False
+    """
+    return "addBatch" in progress["durationMs"]

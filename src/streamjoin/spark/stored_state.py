@@ -1,0 +1,176 @@
+"""What a streaming join keeps: read from the checkpoint of a query, whether it runs or has stopped.
+
+    call        the join itself: one row for each of its stages
+    manifest    one small json text per bucket: collected
+    blobs       the rows themselves: measured in the tasks that read them, never collected
+
+A blob's name says whose it is. Names begin with the part of the stage that made them:
+
+    area1/run/...                    a run of input 1; beside it area1/matched/..., area1/pieces/...
+    waiting1/..., held/...           rows of input 1, and results, that wait for their turn
+    verdict1/0/..., verdict1/1/...   candidates and witnesses of input 1, in the second stage
+    waiting/...                      packets of a static input, before the first micro-batch; the manifest says whose
+
+Figures are those of the last micro-batch that was committed. Rows that have expired but still lie in a run are counted:
+they are kept until the run is written anew. Cost: one pass over the state. Nothing is changed, so the query may run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from streamjoin.algebra import NEVER, TimeAxis
+from streamjoin.errors import CallError
+from streamjoin.plan.stored import from_stored
+from streamjoin.spark.finish import state_variable, stored_stages
+from streamjoin.state import table_from_bytes
+from streamjoin.state.batch import RESERVED_PREFIX
+
+MEASURED_SCHEMA: Final = "owner string, name string, bytes long, rows long, first long, last long"
+_MEASURED_ARROW: Final = pa.schema([
+    ("owner", pa.string()), ("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()),
+    ("first", pa.int64()), ("last", pa.int64()),
+])  # fmt: skip
+_NOT_ROWS: Final = re.compile(r"area\d+/(matched|pieces)/|waiting/")
+
+
+@dataclass(frozen=True)
+class StoredInput:
+    """What one bucket of one stateful operator keeps of one input.
+
+    `input` is None for results that wait for their turn. Times are ticks of `axis`; `first` is the smallest `ts`,
+    `last` the largest `te`, both None without rows; `progress` is None while the input has shown nothing.
+    """
+
+    operator: int
+    stage: str
+    bucket: int
+    input: int | None
+    rows: int
+    bytes: int
+    runs: int
+    first: int | None
+    last: int | None
+    progress: int | None
+    axis: TimeAxis
+
+
+@dataclass(frozen=True)
+class MeasuredBlob:
+    """A blob without its content; `rows` and the times are those of its table, where it holds rows."""
+
+    owner: str
+    name: str
+    bytes: int
+    rows: int
+    first: int | None
+    last: int | None
+
+
+def stored_state(spark: SparkSession, checkpoint: str) -> list[StoredInput]:
+    """What every join of a query keeps, by operator, bucket and input."""
+    stages = stored_stages(spark, checkpoint)
+    if not stages:
+        raise CallError(
+            f"the query of {checkpoint} keeps no state of a streamjoin call",
+            hint="give the checkpoint of a query over a frame from sj.join or one of its short forms, "
+            "which has run at least one micro-batch",
+        )
+    stored: list[StoredInput] = []
+    for stage in stages:
+        manifests = state_variable(spark, checkpoint, stage.operator, "manifest")
+        blobs = state_variable(spark, checkpoint, stage.operator, "blobs")
+        contents = blobs.selectExpr("to_json(key) owner", "user_map_key.name", "user_map_value.blob")
+        stored += inputs_of(
+            stage.operator,
+            from_stored(stage.call["node"]).axis or TimeAxis.INTEGER,
+            {owner: json.loads(text) for owner, text in manifests.selectExpr("to_json(key)", "value.json").collect()},
+            [MeasuredBlob(*blob) for blob in contents.mapInArrow(measure, MEASURED_SCHEMA).collect()],
+        )
+    return sorted(stored, key=lambda one: (one.operator, one.bucket, one.input is None, one.input or 0))
+
+
+def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Blobs (owner, name, content) to what `MeasuredBlob` has of them."""
+    for batch in batches:
+        for owner, name, blob in zip(*batch.columns, strict=True):
+            content = blob.as_buffer()
+            figures = times_of(table_from_bytes(content)) if holds_rows(name.as_py()) else (0, None, None)
+            values = [owner.as_py(), name.as_py(), content.size, *figures]
+            yield pa.record_batch([[value] for value in values], schema=_MEASURED_ARROW)
+
+
+def holds_rows(name: str) -> bool:
+    """Whether the blob of this name is a table of rows with their times.
+
+    >>> holds_rows("area0/run/3f"), holds_rows("area0/matched/3f/7"), holds_rows("waiting1/3f"), holds_rows("held/3f")
+    (True, False, True, True)
+    """
+    return _NOT_ROWS.match(name) is None
+
+
+def times_of(table: pa.Table) -> tuple[int, int | None, int | None]:
+    """Number of rows, smallest `ts`, largest `te`."""
+    # Results that wait have no other columns of ours than their validity, and no prefix before it.
+    prefix = RESERVED_PREFIX if RESERVED_PREFIX + "ts" in table.column_names else ""
+    return table.num_rows, pc.min(table[prefix + "ts"]).as_py(), pc.max(table[prefix + "te"]).as_py()
+
+
+def inputs_of(
+    operator: int, axis: TimeAxis, manifests: dict[str, Any], blobs: list[MeasuredBlob]
+) -> Iterator[StoredInput]:
+    """One stage's manifests, by the key of their bucket, and its blobs, put together by bucket and input."""
+    kept: dict[tuple[str, int | None], list[MeasuredBlob]] = defaultdict(list)
+    for blob in blobs:
+        kept[blob.owner, input_of(blob.name, manifests[blob.owner])].append(blob)
+    for owner, manifest in manifests.items():
+        progress = progress_in(manifest)
+        for number in (*progress, *([None] if kept[owner, None] else [])):
+            mine = kept[owner, number]
+            runs = [blob for blob in mine if holds_rows(blob.name)]
+            reached = NEVER if number is None else progress[number]
+            yield StoredInput(
+                operator=operator,
+                stage=manifest["stage"],
+                bucket=manifest["bucket"],
+                input=number,
+                rows=sum(run.rows for run in runs),
+                bytes=sum(blob.bytes for blob in mine),
+                runs=len(runs),
+                first=min((run.first for run in runs if run.first is not None), default=None),
+                last=max((run.last for run in runs if run.last is not None), default=None),
+                progress=None if reached == NEVER else reached,
+                axis=axis,
+            )
+
+
+def input_of(name: str, manifest: dict[str, Any]) -> int | None:
+    """The input that a blob belongs to; None for results.
+
+    >>> manifest = {"waiting": [["3f", 1, "rows"]]}
+    >>> [input_of(name, manifest) for name in ("area0/run/5c", "verdict1/0/5c", "waiting/3f", "held/5c")]
+    [0, 1, 1, None]
+    """
+    numbered = re.match(r"[a-z]+(\d+)/", name)
+    if numbered is not None:
+        return int(numbered[1])
+    packets = {f"waiting/{packet}": number for packet, number, _ in manifest.get("waiting", [])}
+    return packets.get(name)
+
+
+def progress_in(manifest: dict[str, Any]) -> dict[int, int]:
+    """How far each input is. The second stage hears it from every bucket of the first; the last of them counts."""
+    told, parts = manifest["operator"]["progress"], manifest["operator"]["parts"]
+    if manifest["stage"] == "join":
+        return dict(enumerate(told))
+    judged = {input_of(part["name"] + "/", manifest) for part in parts}
+    return {number: min(told) for number in (0, 1) if number in judged}

@@ -1,0 +1,262 @@
+"""`streamjoin run`: jobs over folders of files, what they write, and how they end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.csv
+import pytest
+from typer.testing import CliRunner, Result
+
+import streamjoin as sj
+from streamjoin.cli import app
+from streamjoin.cli.run import Ending
+from streamjoin.cli.screen import HEADINGS
+from streamjoin.cli.tables import read_table
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+JOIN = """
+    return sj.join([R, S], by="k", time="ts", window=sj.Range("4 seconds"), how="{how}", late="{late}",
+                   lateness=sj.Grace("5 seconds"), buckets=2)
+"""
+# Rows of input R and of input S in files: (k, v, second). The last file of R brings a row that is late.
+R_FILES = [[("a", 1, 0), ("b", 2, 1), ("c", 3, 2)], [("a", 4, 3), ("b", 5, 30)], [("a", 6, 4), ("a", 7, 31)]]
+S_FILES = [[("a", 10, 1), ("c", 20, 2)], [("b", 30, 28), ("b", 40, 31)]]
+
+
+def write_job(folder: Path, how: str = "inner", late: str = "drop") -> None:
+    (folder / "job.py").write_text("import streamjoin as sj\n\ndef job(R, S):" + JOIN.format(how=how, late=late))
+
+
+def add_file(folder: Path, rows: list[tuple[str, int, int]]) -> None:
+    """One more CSV file, younger than all before it."""
+    folder.mkdir(exist_ok=True)
+    number = len(list(folder.glob("*.csv")))
+    lines = [f"{k},{v},2024-01-01 10:00:{second:02d}" for k, v, second in rows]
+    file = folder / f"{number}.csv"
+    file.write_text("\n".join(["k,v,ts", *lines, ""]))
+    os.utime(file, (1_700_000_000 + number,) * 2)  # a stream takes its files by their age
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two streams, two files each, nothing late; and a job."""
+    for name, files in (("R", R_FILES[:2]), ("S", S_FILES)):
+        for rows in files:
+            add_file(tmp_path / name, rows)
+    write_job(tmp_path)
+    return tmp_path
+
+
+def run(folder: Path, *options: str, streams: str = "RS", out: str = "out", checkpoint: str = "checkpoint") -> Result:
+    named = [word for name in streams for word in ("--stream", f"{name}={folder / name}")]
+    places = ["--out", str(folder / out), "--checkpoint", str(folder / checkpoint)]
+    return CliRunner().invoke(app, ["run", str(folder / "job.py"), *named, *places, *options])
+
+
+def refused(folder: Path, *options: str, **places: str) -> str:
+    """The one line that a wrong call gets."""
+    result = run(folder, *options, **places)
+    assert result.exit_code == 1, result.output
+    assert "Traceback" not in result.output
+    line, nothing = result.output.split("\n", 1)
+    assert not nothing
+    return line.removeprefix("error: ")
+
+
+def batch_join(spark: SparkSession, folder: Path, how: str = "inner") -> DataFrame:
+    frames = [read_table(spark, folder / name) for name in "RS"]
+    return sj.join(frames, by="k", time="ts", window=sj.Range("4 seconds"), how=how, buckets=2)
+
+
+# -- what it does ------------------------------------------------------------------------------------------------------
+
+
+def test_differential_once_over_everything_gives_what_the_batch_gives(spark: SparkSession, folder: Path) -> None:
+    (folder / "neighbour_with_a_udf.py").write_text("def negative(v):\n    return -v\n")
+    (folder / "job.py").write_text(
+        "import streamjoin as sj\n"
+        "from pyspark.sql.functions import udf\n"
+        "from neighbour_with_a_udf import negative\n"
+        "FACTOR = 2\n"
+        "def _twice(v):\n"
+        "    return FACTOR * v\n"
+        "def job(R, S):\n"
+        "    twice, less = udf(_twice, 'int')('v'), udf(negative, 'int')('v')\n"
+        "    return _join(R, S).withColumn('twice', twice).withColumn('less', less)\n"
+        "def _join(R, S):" + JOIN.format(how="inner", late="drop")
+    )
+    result = run(folder, "--available-now", "--files-per-batch", "1")
+    assert result.exit_code == 0, result.output
+    expected = batch_join(spark, folder).selectExpr("*", "2 * v twice", "-v less")
+    written = spark.read.parquet(str(folder / "out"))
+    assert Counter(written.collect()) == Counter(expected.collect())
+    assert written.count() == 5
+
+    lines = result.output.splitlines()
+    assert lines[0].split() == " ".join(HEADINGS).split()
+    assert [line.split()[0] for line in lines[1:3]] == ["0", "1"]
+    assert "2 micro-batches, " in result.output
+    assert ": 9 rows in, 5 rows out, 0 late" in result.output
+    assert "kept: " in result.output
+    assert f"output: {folder}/out  (parquet)" in result.output
+
+    again = run(folder, "--available-now")
+    assert again.output == "No micro-batch: there was nothing new to read.\n"
+
+    add_file(folder / "R", R_FILES[2])
+    late = run(folder, "--available-now")
+    assert late.exit_code == 0, late.output
+    assert ": 2 rows in, 0 rows out, 1 late" in late.output
+
+
+def test_differential_finishing_writes_what_is_still_held(spark: SparkSession, folder: Path) -> None:
+    write_job(folder, how="full")
+    result = run(folder, "--available-now", "--finish", "--format", "csv")
+    assert result.exit_code == 0, result.output
+    expected = batch_join(spark, folder, "full")
+    written = spark.read.option("header", True).schema(expected.schema).csv(str(folder / "out"))
+    assert Counter(written.collect()) == Counter(expected.collect())
+    assert f"{expected.count()} rows out" in result.output
+    assert "of them had still been held; the query is over" in result.output
+    # The folder is a plain one now: whoever does not know Spark's log reads the same rows.
+    files = [file for file in (folder / "out").glob("*.csv") if file.stat().st_size]
+    assert sum(pyarrow.csv.read_csv(file).num_rows for file in files) == expected.count()
+
+    add_file(folder / "R", R_FILES[2])
+    over = run(folder, "--available-now")
+    assert over.exit_code == 1
+    assert over.output.startswith("error: this query was ended by sj.finish, and going on would repeat rows.")
+
+
+def test_an_interrupt_ends_a_query_that_runs_for_ever(spark: SparkSession, folder: Path) -> None:
+    def interrupt() -> None:
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline and not (folder / "checkpoint" / "commits" / "0").exists():
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    result = run(folder, "--trigger", "1 second", "--format", "json")
+    thread.join()
+    assert result.exit_code == 0, result.output
+    assert ": 9 rows in, 5 rows out, 0 late" in result.output
+    assert spark.read.json(str(folder / "out")).count() == 5
+
+
+def test_an_error_in_a_worker_is_one_line(spark: SparkSession, folder: Path) -> None:
+    write_job(folder, late="fail")
+    add_file(folder / "R", R_FILES[2])
+    result = run(folder, "--available-now", "--files-per-batch", "1")
+    assert result.exit_code == 1
+    error = next(line for line in result.output.splitlines() if line.startswith("error: "))
+    assert error.startswith("error: input 0 brought 1 row(s) behind its progress")
+    assert "allow more lateness" in error
+    assert "--verbose" in error
+    assert "Streaming Query" not in result.output
+    everything = run(folder, "--available-now", "--verbose")
+    assert everything.exit_code == 1
+    assert "Streaming Query" in everything.output
+    assert everything.output.splitlines()[-1].startswith("error: input 0 brought")
+
+
+def test_an_error_of_the_job_s_own_function_is_one_line(spark: SparkSession, folder: Path) -> None:
+    (folder / "job.py").write_text(
+        "import streamjoin as sj\nfrom pyspark.sql.functions import udf\n"
+        "def _inverse(v):\n    return 1 / (v - v)\n"
+        "def job(R):\n    return R.withColumn('w', udf(_inverse, 'double')('v'))\n"
+    )
+    result = run(folder, "--available-now", streams="R")
+    assert result.exit_code == 1
+    assert result.output == "error: ZeroDivisionError: division by zero. Hint: --verbose shows all of it.\n"
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def test_a_query_with_timers_never_ends(spark: SparkSession, folder: Path) -> None:
+    job = folder / "job.py"
+    job.write_text(job.read_text().replace("buckets=2", "idle_after='1 minute', timers=True, buckets=2"))
+    assert refused(folder, "--available-now").startswith("the join of job has timers=True, and a query with timers")
+
+
+def test_finishing_knows_only_the_join_s_rows(spark: SparkSession, folder: Path) -> None:
+    write_job(folder)
+    job = folder / "job.py"
+    job.write_text(job.read_text().rstrip() + ".filter('v > 1')\n")
+    assert refused(folder, "--available-now", "--finish").startswith("--finish writes rows as the join holds them")
+
+
+def test_a_job_must_return_a_stream(spark: SparkSession, folder: Path) -> None:
+    (folder / "job.py").write_text("def job(R, spark):\n    return spark.range(3)\n")
+    assert refused(folder, streams="R").startswith("job returned a frame that is no stream")
+
+
+def test_what_spark_refuses_is_said_in_its_words(spark: SparkSession, folder: Path) -> None:
+    (folder / "job.py").write_text("def job(R):\n    return R.selectExpr('nothing')\n")
+    line = refused(folder, streams="R")
+    assert line.startswith("[UNRESOLVED_COLUMN")
+    assert "`nothing`" in line
+
+
+def test_options_that_exclude_each_other(folder: Path) -> None:
+    assert refused(folder, "--finish").startswith("--finish is for a query that comes to an end")
+    assert refused(folder, "--trigger", "5 s", "--available-now").startswith("--trigger says how often")
+    assert refused(folder, "--trigger", "5 parsecs").startswith("--trigger '5 parsecs' is not a duration")
+    assert refused(folder, "--trigger", "-5 s").startswith("--trigger must not be negative")
+
+
+def test_names_are_unique_over_streams_and_tables(folder: Path) -> None:
+    assert refused(folder, "--table", f"R={folder}/R").startswith("the input 'R' was given twice.")
+
+
+def test_a_stream_must_have_a_file_that_shows_its_columns(folder: Path) -> None:
+    for file in (folder / "R").iterdir():
+        file.unlink()
+    assert refused(folder).startswith(f"the folder {folder}/R has no files.")
+
+
+def test_a_new_query_does_not_begin_where_other_results_are(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "part.parquet").touch()
+    assert refused(folder).startswith(f"{folder}/out has files in it, and {folder}/checkpoint is the checkpoint of no")
+    assert refused(folder, out="new", checkpoint="R").startswith(f"{folder}/R has files in it, and is not the checkpoi")
+    assert refused(folder, out="job.py").startswith(f"--out must be a folder, and {folder}/job.py is a file.")
+
+
+def test_options_are_needed(folder: Path) -> None:
+    assert CliRunner().invoke(app, ["run", str(folder / "job.py")]).exit_code == 2
+    assert run(folder, "--format", "xml").exit_code == 2
+    assert run(folder, "--files-per-batch", "0").exit_code == 2
+
+
+def test_triggers_as_spark_wants_them() -> None:
+    assert Ending(True, False, None).trigger_of_spark == {"availableNow": True}
+    assert Ending(False, False, None).trigger_of_spark == {}
+    assert Ending(False, False, "1.5 seconds").trigger_of_spark == {"processingTime": "1500000 microseconds"}
+
+
+# -- the guide ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_of_the_guide(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (ROOT / "docs" / "guides" / "running.md").read_text().replace("\\\n", "")
+    commands = re.findall(r"^\./sj ((?:run|state) .*)$", guide, re.MULTILINE)
+    assert len(commands) == 2
+    monkeypatch.chdir(ROOT)
+    for command in commands:
+        result = CliRunner().invoke(app, shlex.split(command.replace("build/", f"{tmp_path}/")))
+        assert result.exit_code == 0, result.output
+    assert "total" in result.output

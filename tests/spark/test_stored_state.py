@@ -1,0 +1,151 @@
+"""What a query keeps: blobs measured and put together, and the same from a real checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import streamjoin as sj
+from streamjoin.algebra import FOREVER, TimeAxis
+from streamjoin.operators import Court, Verdict
+from streamjoin.spark.stored_state import MeasuredBlob, StoredInput, inputs_of, measure, stored_state
+from streamjoin.state import Snapshot
+from tests.operators.driving import SCHEMAS, end, progress, put, rows, temporal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+START = 1_704_103_200  # 2024-01-01 10:00:00 UTC, in seconds
+
+
+def measured(snapshot: Snapshot, owner: str = "bucket") -> list[MeasuredBlob]:
+    """All blobs of a snapshot, in record batches of two."""
+    columns = [[owner] * len(snapshot.blobs), list(snapshot.blobs), list(snapshot.blobs.values())]
+    table = pa.table(columns, schema=pa.schema([("owner", pa.string()), ("name", pa.string()), ("blob", pa.binary())]))
+    rows = pa.Table.from_batches(measure(table.to_batches(max_chunksize=2))).to_pylist() if len(snapshot.blobs) else []
+    return [MeasuredBlob(**row) for row in rows]
+
+
+def stored(snapshot: Snapshot, stage: str = "join") -> list[StoredInput]:
+    manifest = {"stage": stage, "bucket": 3, "operator": snapshot.manifest}
+    return list(inputs_of(0, TimeAxis.INTEGER, {"bucket": manifest}, measured(snapshot)))
+
+
+def test_oracle_rows_runs_and_times_of_both_inputs() -> None:
+    join = temporal()
+    put(join, 0, (1, 5, 9), (2, 3, 20))
+    put(join, 0, (3, 7, FOREVER))
+    put(join, 1, (4, 100, 101))
+    progress(join, 5, 4)
+    one, two = stored(join.snapshot())
+    assert (one.rows, one.first, one.last, one.progress) == (3, 3, FOREVER, 5)
+    assert (two.rows, two.runs, two.first, two.last, two.progress) == (1, 1, 100, 101, 4)
+    assert one.runs == len(join.areas[0].kept)
+    assert one.bytes + two.bytes == join.snapshot().nbytes
+    assert (one.input, two.input, one.bucket, one.stage) == (0, 1, 3, "join")
+
+
+def test_an_empty_operator_has_two_empty_inputs() -> None:
+    for part in stored(temporal().snapshot()):
+        assert (part.rows, part.bytes, part.runs) == (0, 0, 0)
+        assert (part.first, part.last, part.progress) == (None, None, None)
+
+
+def test_marks_beside_the_rows_count_as_bytes_only() -> None:
+    join = temporal(how="full", outer="snapshot")
+    put(join, 0, (1, 0, 10))
+    put(join, 1, (2, 5, 15))
+    parts = stored(join.snapshot())
+    assert [(part.rows, part.runs) for part in parts] == [(1, 1), (1, 1)]
+    assert sum(part.bytes for part in parts) == join.snapshot().nbytes
+
+
+def test_results_that_wait_are_shown_apart() -> None:
+    join = temporal(emit="ordered", hold="outputs")
+    assert put(join, 0, (1, 0, 10)) == put(join, 1, (2, 5, 15)) == []
+    one, two, results = stored(join.snapshot())
+    assert (one.rows, two.rows) == (1, 1)
+    assert (results.input, results.rows, results.first, results.last, results.progress) == (None, 1, 5, 10, None)
+
+
+def test_rows_that_wait_belong_to_their_input() -> None:
+    join = temporal(emit="ordered", hold="inputs")
+    put(join, 1, (1, 4, 10), (2, 2, 3))
+    one, two = stored(join.snapshot())
+    assert (one.rows, two.rows, two.runs, two.first, two.last) == (0, 2, 1, 2, 10)
+
+
+def test_nothing_is_left_when_all_has_ended() -> None:
+    join = temporal()
+    put(join, 0, (1, 5, 9))
+    end(join)
+    assert [part.rows for part in stored(join.snapshot())] == [0, 0]
+
+
+def test_the_second_stage_has_the_inputs_that_it_decides_about() -> None:
+    court = Court((Verdict(1, SCHEMAS, "right"),), 2, ordered=True).build()
+    court.on_testimony(1, "candidate", rows((1, 5, 9), (2, 3, 20), origin=[1, 2], home=[True, True]))
+    court.on_testimony(1, "witness", rows((2, 3, 20), origin=[2], home=[False]))
+    court.on_progress(0, 4, 4)
+    (part,) = stored(court.snapshot(), stage="verdict")
+    assert (part.stage, part.input, part.rows, part.runs, part.first, part.last) == ("verdict", 1, 3, 2, 3, 20)
+    assert part.progress is None, "one of the two buckets has said nothing yet"
+    court.on_progress(1, 2, 2)
+    assert [part.progress for part in stored(court.snapshot(), stage="verdict")] == [2]
+
+
+def test_packets_that_wait_for_the_first_micro_batch_belong_to_their_input() -> None:
+    snapshot = temporal().snapshot()
+    manifest = {"stage": "join", "bucket": 0, "operator": snapshot.manifest, "waiting": [["3f", 1, "rows"]]}
+    one, two = inputs_of(0, TimeAxis.DATE, {"k": manifest}, [MeasuredBlob("k", "waiting/3f", 100, 0, None, None)])
+    assert (one.bytes, two.bytes, two.rows) == (0, 100, 0)
+
+
+# -- real checkpoints --------------------------------------------------------------------------------------------------
+
+
+def write(spark: SparkSession, folder: Path, seconds: list[int]) -> DataFrame:
+    """A stream of these times, in one file."""
+    frame = spark.createDataFrame([(START + second,) for second in seconds], "s long")
+    frame.selectExpr("1 k", "timestamp_seconds(s) ts").coalesce(1).write.parquet(str(folder))
+    return spark.readStream.schema("k int, ts timestamp").parquet(str(folder))
+
+
+def run(frame: DataFrame, checkpoint: Path) -> None:
+    options: dict[str, Any] = {"queryName": f"q{abs(hash(checkpoint))}", "checkpointLocation": str(checkpoint)}
+    frame.writeStream.format("noop").options(**options).trigger(availableNow=True).start().awaitTermination()
+
+
+def test_oracle_a_stopped_query_shows_what_it_keeps(spark: SparkSession, tmp_path: Path) -> None:
+    frames = [write(spark, tmp_path / "0", [0, 50, 55]), write(spark, tmp_path / "1", [51])]
+    options: dict[str, Any] = {"time": "ts", "window": sj.Range("10 seconds"), "lateness": sj.Grace("5 seconds")}
+    run(sj.join(frames, by="k", buckets=2, **options), tmp_path / "checkpoint")
+    parts = stored_state(spark, str(tmp_path / "checkpoint"))
+    assert [(part.operator, part.stage) for part in parts] == [(0, "join")] * 4
+    assert [(part.bucket, part.input) for part in parts] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert {part.axis for part in parts} == {TimeAxis.TIMESTAMP}
+    # Input 1 is at 46, so the row of second 0 can meet nobody any more; but it still lies in its run.
+    in_one_bucket = {part.input: part for part in parts if part.rows}
+    times = {number: (part.rows, part.first, part.last) for number, part in in_one_bucket.items()}
+    assert times == {
+        0: (3, START * 10**6, (START + 65) * 10**6),
+        1: (1, (START + 51) * 10**6, (START + 61) * 10**6),
+    }
+    assert all(part.bytes > 0 for part in in_one_bucket.values())
+    reached = {(part.input, part.progress) for part in parts}
+    assert reached == {(0, (START + 50) * 10**6), (1, (START + 46) * 10**6)}
+
+
+def test_the_checkpoint_of_another_query_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    stream = write(spark, tmp_path / "in", [1])
+    run(stream.dropDuplicates(["k"]), tmp_path / "other")
+    with pytest.raises(sj.CallError, match="other keeps no state of a streamjoin call"):
+        stored_state(spark, str(tmp_path / "other"))
+
+
+def test_a_folder_that_is_no_checkpoint_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(sj.CallError, match="keeps no state of a streamjoin call"):
+        stored_state(spark, str(tmp_path))
