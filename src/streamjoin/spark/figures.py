@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -28,18 +29,30 @@ _SUMMED: Final = (*COUNTS, *(f"{step}_us" for step in STEPS))
 _TIMES: Final = ("progress_0", "progress_1")
 _LAGS: Final = ("lag_0", "lag_1")
 
+Part = Literal["pack", "join", "verdict"]
+
 _numbers = itertools.count(1)
 
 
-def observed(packed: DataFrame, axis: TimeAxis | None) -> DataFrame:
-    """The packed output of a join, with its figures observed under a name that no other join of this program has."""
-    schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *_TIMES, *_LAGS))
-    told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
-    metrics = [F.sum(f"figures.{name}").alias(name) for name in _SUMMED]
-    metrics += [_as_time(F.max(f"figures.{name}"), axis).alias(name) for name in _TIMES]
-    metrics += [_as_duration(F.max(f"figures.{name}"), axis).alias(name) for name in _LAGS]
-    frame = packed.withColumn("figures", told)
-    return frame.observe(f"{PREFIX}{next(_numbers)}", *metrics).drop("figures")
+class Figures:
+    """The figures of one join, observed part by part under a name that no other join of this program has."""
+
+    def __init__(self, axis: TimeAxis | None) -> None:
+        self.name, self.axis = f"{PREFIX}{next(_numbers)}", axis
+
+    def observed(self, packed: DataFrame, part: Part) -> DataFrame:
+        """The packed output of a part of the join, without the figures, which have been observed.
+
+        They do not cross the next exchange: they say how long things took, and what a task sends must not depend on
+        that, so that a task that is run again sends the same.
+        """
+        schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *_TIMES, *_LAGS))
+        told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
+        metrics = [F.sum(f"figures.{name}").alias(name) for name in _SUMMED]
+        metrics += [_as_time(F.max(f"figures.{name}"), self.axis).alias(name) for name in _TIMES]
+        metrics += [_as_duration(F.max(f"figures.{name}"), self.axis).alias(name) for name in _LAGS]
+        frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
+        return frame.drop("figures").where("kind != 'figures'")
 
 
 def _as_time(ticks: Column, axis: TimeAxis | None) -> Column:
@@ -56,18 +69,19 @@ def from_progress(progress: Any) -> dict[str, Any]:
     """The figures of one micro-batch, from a query's progress: Spark's object, its dict or its JSON.
 
     >>> figures = from_progress({"batchId": 4, "durationMs": {"triggerExecution": 1500}, "observedMetrics": {
-    ...     "streamjoin-1": {"rows_in": 10, "rows_out": 3, "late": 1, "progress_0": 7, "pack_us": 2_000_000}}})
+    ...     "streamjoin-1-pack": {"rows_in": 10, "pack_us": 2_000_000},
+    ...     "streamjoin-1-join": {"rows_out": 3, "late": 1, "progress_0": 7}}})
     >>> figures["batch"], figures["seconds"], figures["rows_in"], figures["late"]
     (4, 1.5, 10, 1)
     >>> figures["joins"]["streamjoin-1"]["progress"], figures["joins"]["streamjoin-1"]["seconds"]["pack"]
     ([7, None], 2.0)
     """
     told = _as_dict(progress)
-    joins = {
-        name: _figures(_as_dict(metrics))
-        for name, metrics in sorted((told.get("observedMetrics") or {}).items(), key=lambda item: _number(item[0]))
-        if name.startswith(PREFIX)
-    }
+    parts: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for name, metrics in (told.get("observedMetrics") or {}).items():
+        if name.startswith(PREFIX):
+            parts[name.rpartition("-")[0]].append(_as_dict(metrics))
+    joins = {name: _figures(parts[name]) for name in sorted(parts, key=_number)}
     totals = {count: sum(join[count] for join in joins.values()) for count in ("rows_in", "rows_out", "late")}
     milliseconds = (told.get("durationMs") or {}).get("triggerExecution", 0)
     return {"batch": told.get("batchId"), "seconds": milliseconds / 1000, **totals, "joins": joins}
@@ -83,11 +97,17 @@ def _number(name: str) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _figures(told: Mapping[str, Any]) -> dict[str, Any]:
-    figures: dict[str, Any] = {count: told.get(count) or 0 for count in COUNTS}
-    figures["progress"] = [told.get(name) for name in _TIMES]
-    figures["lag"] = [told.get(name) for name in _LAGS]
-    figures["seconds"] = {step: (told.get(f"{step}_us") or 0) / 1e6 for step in STEPS}
+def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    def total(name: str) -> int:
+        return sum(part.get(name) or 0 for part in parts)
+
+    def known(name: str) -> Any:
+        return next((part[name] for part in parts if part.get(name) is not None), None)
+
+    figures: dict[str, Any] = {count: total(count) for count in COUNTS}
+    figures["progress"] = [known(name) for name in _TIMES]
+    figures["lag"] = [known(name) for name in _LAGS]
+    figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
 
 
