@@ -15,6 +15,7 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from typing import Any, Final, Literal
 
 from pyspark.sql import Column, DataFrame
@@ -105,10 +106,21 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
         return next((part[name] for part in parts if part.get(name) is not None), None)
 
     figures: dict[str, Any] = {count: total(count) for count in COUNTS}
-    figures["progress"] = [known(name) for name in _TIMES]
+    figures["progress"] = [_time(known(name)) for name in _TIMES]
     figures["lag"] = [known(name) for name in _LAGS]
     figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
+
+
+def _time(told: Any) -> Any:
+    """A time as Python has it: Spark hands it over as text in a classic session, as an object through Connect.
+
+    >>> _time("1970-01-01T00:00:05.000Z"), _time("1970-01-02"), _time(7)
+    (datetime.datetime(1970, 1, 1, 0, 0, 5, tzinfo=datetime.timezone.utc), datetime.date(1970, 1, 2), 7)
+    """
+    if isinstance(told, str):
+        told = datetime.fromisoformat(told) if "T" in told else date.fromisoformat(told)
+    return told.astimezone(UTC) if isinstance(told, datetime) else told
 
 
 def _as_dict(told: Any) -> Mapping[str, Any]:
