@@ -5,7 +5,8 @@ Each stage sends one row of figures per bucket and micro-batch beside its result
     rows_in, rows_out, late, invalid    rows; marked ones count as leaving too
     purged                              rows that nobody can meet any more
     state_rows, state_bytes, state_runs what is kept after the micro-batch, over all buckets
-    progress, lag                       per input: how far it is, and how far that is behind the newest row of any input
+    progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
+                                        whatever an integer counts) that is behind the newest row of any input
     seconds                             pack, read (the state), join, write; summed over tasks, which run side by side
 """
 
@@ -15,10 +16,10 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Literal
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import TimeAxis
@@ -50,20 +51,10 @@ class Figures:
         schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *_TIMES, *_LAGS))
         told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
         metrics = [F.sum(f"figures.{name}").alias(name) for name in _SUMMED]
-        metrics += [_as_time(F.max(f"figures.{name}"), self.axis).alias(name) for name in _TIMES]
-        metrics += [_as_duration(F.max(f"figures.{name}"), self.axis).alias(name) for name in _LAGS]
+        metrics += [F.max(f"figures.{name}").alias(name) for name in (*_TIMES, *_LAGS)]
+        metrics += [F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")]
         frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
         return frame.drop("figures").where("kind != 'figures'")
-
-
-def _as_time(ticks: Column, axis: TimeAxis | None) -> Column:
-    if axis is TimeAxis.TIMESTAMP:
-        return F.timestamp_micros(ticks)
-    return F.date_from_unix_date(ticks.cast("int")) if axis is TimeAxis.DATE else ticks
-
-
-def _as_duration(ticks: Column, axis: TimeAxis | None) -> Column:
-    return ticks / 1e6 if axis is TimeAxis.TIMESTAMP else ticks
 
 
 def from_progress(progress: Any) -> dict[str, Any]:
@@ -106,21 +97,29 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
         return next((part[name] for part in parts if part.get(name) is not None), None)
 
     figures: dict[str, Any] = {count: total(count) for count in COUNTS}
-    figures["progress"] = [_time(known(name)) for name in _TIMES]
-    figures["lag"] = [known(name) for name in _LAGS]
+    axis = known("axis")
+    figures["progress"] = [_time(known(name), axis) for name in _TIMES]
+    figures["lag"] = [_duration(known(name), axis) for name in _LAGS]
     figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
 
 
-def _time(told: Any) -> Any:
-    """A time as Python has it: Spark hands it over as text in a classic session, as an object through Connect.
+def _time(ticks: int | None, axis: str | None) -> Any:
+    """A time as Python has it. Spark would hand it over as text, without its zone.
 
-    >>> _time("1970-01-01T00:00:05.000Z"), _time("1970-01-02"), _time(7)
+    >>> _time(5_000_000, "timestamp"), _time(1, "date"), _time(7, "integer")
     (datetime.datetime(1970, 1, 1, 0, 0, 5, tzinfo=datetime.timezone.utc), datetime.date(1970, 1, 2), 7)
     """
-    if isinstance(told, str):
-        told = datetime.fromisoformat(told) if "T" in told else date.fromisoformat(told)
-    return told.astimezone(UTC) if isinstance(told, datetime) else told
+    if ticks is None:
+        return None
+    if axis == TimeAxis.TIMESTAMP.value:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks)
+    return date(1970, 1, 1) + timedelta(days=ticks) if axis == TimeAxis.DATE.value else ticks
+
+
+def _duration(ticks: int | None, axis: str | None) -> float | None:
+    """In seconds over time stamps, otherwise in ticks."""
+    return ticks if ticks is None or axis != TimeAxis.TIMESTAMP.value else ticks / 1e6
 
 
 def _as_dict(told: Any) -> Mapping[str, Any]:
