@@ -12,17 +12,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.table import Table
 
 from chaos.aims import Pace
-from chaos.cases import Case, Outcome
+from chaos.cases import Case, Outcome, Say
 from chaos.checkpoint import Where
 from chaos.data import Shape
 from chaos.joins import Kind, kinds_of
 from streamjoin.cli.local_spark import local_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HITS: Final[dict[Where, str]] = {
     "between": "between batches",
@@ -59,7 +62,7 @@ class Chaos:
         """Whether there were kills and no case speaks against its join."""
         return self.killed > 0 and all(outcome.good for outcome in self.outcomes)
 
-    def run(self, spark: Any, folder: Path, say: Any) -> Iterator[Outcome]:
+    def run(self, spark: SparkSession, folder: Path, say: Say) -> Iterator[Outcome]:
         """Case by case, in rounds with new data until all kills are done or time is up.
 
         Queries may end before their kills, and joins may not be there yet, so a round may not be enough. A round

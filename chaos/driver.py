@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def start_spark(master: str) -> SparkSession:
     """A session whose state is written as snapshots too, and early, so that restarts meet both of its forms."""
-    java_options = f"{_QUICK_JVM} -Djava.io.tmpdir={os.environ.get('TMPDIR', '/tmp')}"
+    java_options = f"{_QUICK_JVM} -Djava.io.tmpdir={tempfile.gettempdir()}"
     settings: dict[str, object] = {
         "spark__driver__extraJavaOptions": java_options,
         "spark__sql__shuffle__partitions": 2,
