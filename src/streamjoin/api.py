@@ -8,24 +8,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from streamjoin.algebra import Predicate, Validity, Window, band, overlaps, within
+from streamjoin.algebra import Predicate, TimeAxis, Validity, Window, band, overlaps, within
 from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.errors import CallError
+from streamjoin.plan import delay
+from streamjoin.spark import figures
 from streamjoin.spark.build import JoinCall
 from streamjoin.spark.explain import describe, plan_of
+from streamjoin.spark.finish import finish_query
 from streamjoin.spark.frames import InputFrame
 from streamjoin.spark.session import session
 
-__all__ = ["explain", "join", "join_band", "join_interval", "join_overlap", "join_within", "session"]
+__all__ = [
+    "explain",
+    "finish",
+    "from_progress",
+    "join",
+    "join_band",
+    "join_interval",
+    "join_overlap",
+    "join_within",
+    "output_delay",
+    "progress",
+    "session",
+]
 
 
 def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
     """Join two frames over time and values.
 
     Parameters (all by keyword)
-        time        the time column: a timestamp, date or integer; one, or one per input
+        time        the time column: a timestamp, date or integer; one, or one per input; or `sj.arrival()`
         window      how long a row is valid: `Range`, `Fixed`, `Now`, `Unbounded`, or `Validity` (then without `time`)
         by          equality keys of the same name on both inputs; they appear once in the result
         left_by, right_by   equality keys of different names, or expressions; both appear
@@ -34,7 +49,10 @@ def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
         outer       "row" (a row that met nobody leaves once) or "snapshot" (the parts of its validity without partner)
         emit        "eager", or "ordered": within a partition sorted by (valid_from, valid_to)
         hold        with "ordered": hold back "inputs" or "outputs"; "auto" decides by expected partners
-        lateness, late      for streams; checked, but without effect on a batch, which has no late rows
+        lateness    on a stream, how late rows may be: `Grace`; by default as the frame's own watermark says
+        late        rows that are later: "drop", "fail", "output" (marked `_late`), "join" (with what is still kept)
+        idle_after  an input that delivers nothing for so long no longer holds results back: "30 seconds"
+        timers      look for idle inputs also when nothing is delivered at all; such a query never runs dry
         invalid     rows without time, or ending before they begin: "fail", "drop", or "output" (marked `_invalid`)
         suffix      for names of input 1 that occur on input 0 too
         validity    the names of the result's validity columns
@@ -65,7 +83,7 @@ def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
 
 _JOIN_OPTIONS = {
     "time", "window", "by", "left_by", "right_by", "where", "how", "outer", "emit", "hold", "lateness", "late",
-    "invalid", "suffix", "validity", "buckets", "cell",
+    "idle_after", "timers", "invalid", "suffix", "validity", "buckets", "cell",
 }  # fmt: skip
 
 
@@ -216,6 +234,79 @@ def explain(frame: DataFrame) -> str:
     input 1        Range(5): a row is kept until the other input's progress reaches its end
     """
     return describe(plan_of(frame))
+
+
+def progress(query: Any) -> dict[str, Any]:
+    """What a streaming query's joins did in its last micro-batch, and what they keep.
+
+    `batch` is its number (None before the first), `seconds` how long it took, `rows_in`, `rows_out` and `late` are sums
+    over the joins, and `joins` has the figures of each: rows, state, progress and lag per input, where the time went.
+    `sj.from_progress` gives the same for any micro-batch, in a `StreamingQueryListener` say.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> ticks = spark.readStream.format("rate").load()
+    >>> joined = sj.join_interval(ticks, ticks, on="timestamp", by="value", lower="0 s", upper="1 s",
+    ...                           lateness=sj.Grace("0 s"))
+    >>> query = joined.writeStream.format("noop").start()
+    >>> while sj.progress(query)["batch"] is None:
+    ...     _ = query.awaitTermination(1)
+    >>> query.stop()
+    >>> [sorted(figures["seconds"]) for figures in sj.progress(query)["joins"].values()]
+    [['join', 'pack', 'read', 'write']]
+    """
+    last = query.lastProgress
+    return figures.nothing_yet() if last is None else figures.from_progress(last)
+
+
+def from_progress(progress: Any) -> dict[str, Any]:
+    """The same as `progress`, from one entry of a query's `recentProgress`, or from what a listener is given.
+
+    >>> import streamjoin as sj
+    >>> sj.from_progress({"batchId": 3, "observedMetrics": {"streamjoin-1": {"rows_in": 10}}})["rows_in"]
+    10
+    """
+    return figures.from_progress(progress)
+
+
+def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
+    """How late a streaming join's results can be: what `withWatermark` on them needs, so that Spark drops none.
+
+    `column` is a time column of the result, by default the start of the validity, or the time of input 0.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> ticks = spark.readStream.format("rate").load()
+    >>> joined = sj.join([ticks, ticks], time="timestamp", window=sj.Range("5 s"), by="value", lateness=sj.Grace("2 s"))
+    >>> sj.output_delay(joined)
+    '7001 milliseconds'
+    >>> counted = joined.withWatermark("valid_from", sj.output_delay(joined)).groupBy("valid_from").count()
+    """
+    plan = plan_of(frame)
+    ticks = delay.output_delay(plan, column)
+    if plan.node.axis is TimeAxis.TIMESTAMP:
+        # Spark's watermark counts milliseconds, rounds down, and lets a row go that lies exactly on it.
+        return f"{-(-ticks // 1000) + 1} milliseconds"
+    return ticks
+
+
+def finish(checkpoint: Any, spark: SparkSession | None = None) -> DataFrame:
+    """What a stopped query still holds, as if its inputs had ended: held results, rows that met nobody.
+
+    Reads the state in the query's checkpoint. What the query wrote and what this returns are together what the same
+    call gives for a batch. The query cannot go on afterwards, because that would repeat rows: the checkpoint is marked.
+
+    >>> import tempfile, streamjoin as sj
+    >>> spark, folder = sj.session(), tempfile.mkdtemp()
+    >>> spark.createDataFrame([(1, 10), (2, 20)], "k int, ts long").write.parquet(folder + "/in")
+    >>> rows = spark.readStream.schema("k int, ts long").parquet(folder + "/in")
+    >>> joined = sj.join([rows, rows], time="ts", window=sj.Range(5), by="k", lateness=sj.Grace(0), emit="ordered")
+    >>> query = joined.writeStream.trigger(availableNow=True).format("noop").start(checkpointLocation=folder + "/state")
+    >>> query.awaitTermination()
+    >>> [(row.k, row.ts) for row in sj.finish(folder + "/state").collect()]
+    [(2, 20)]
+    """
+    return finish_query(spark or SparkSession.active(), str(checkpoint))
 
 
 def _two_sides(on: Any, left_on: Any, right_on: Any, what: str) -> tuple[Any, Any]:

@@ -130,13 +130,13 @@ def test_held_results_leave_sorted_and_strictly_before_the_bound() -> None:
     for output in join.on_batch(0, rows((1, 5, 9), (2, 3, 9), (3, 3, 4), values=[[0, 1, 2]])):
         assert isinstance(output, Results)
         held.add(output)
-    assert (held.rows, held.first, empty.first) == (3, 3, FOREVER)
+    assert (held.footprint.rows, held.first, empty.first) == (3, 3, FOREVER)
     assert list(held.release(3)) == []
     (released,) = held.release(4)
     assert list(zip(released.ts.tolist(), released.te.tolist(), strict=True)) == [(3, 4), (3, 9)]
     again = HeldResults()
     again.restore(held.snapshot("held"))
-    assert (again.rows, again.first) == (1, 5)
+    assert (again.footprint.rows, again.first) == (1, 5)
     assert set(again.snapshot("held").blobs) == set(held.snapshot("held").blobs), "a part keeps its name"
     assert len(empty.snapshot("held").blobs) == 0
     assert list(empty.release(100)) == []
@@ -146,13 +146,13 @@ def test_held_rows_go_when_they_are_ready() -> None:
     held, empty = HeldRows(), HeldRows()
     for some in (rows((1, 5, 9), (2, 3, 9)), rows((3, 4, 9)), rows()):
         held.add(some)
-    assert held.rows == 3
+    assert held.footprint.rows == 3
     assert held.release(lambda some: some.ts < 3) is None
     released = held.release(lambda some: some.ts < 5)
     assert released is not None
     assert sorted(released.ts.tolist()) == [3, 4]
     again = HeldRows()
     again.restore(held.snapshot("waiting"))
-    assert again.rows == held.rows == 1
+    assert again.footprint.rows == held.footprint.rows == 1
     assert len(empty.snapshot("waiting").blobs) == 0
     assert empty.release(lambda some: some.ts < 100) is None

@@ -178,7 +178,9 @@ def test_cheap_tests_come_before_theta() -> None:
 
 def test_a_theta_that_cannot_be_evaluated_here_is_refused_outside_inner_joins() -> None:
     condition = theta("upper(l.s) = r.s")
-    with pytest.raises(UnsupportedError, match=r"theta inside a anti join .* does not evaluate the function upper\(\)"):
+    with pytest.raises(
+        UnsupportedError, match=r"theta in a join with how='anti' .* does not evaluate the function upper\(\)"
+    ):
         plan_join(node(theta=condition, how="anti"))
     assert plan_join(node(theta=condition)).residual == condition
 

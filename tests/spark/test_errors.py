@@ -112,8 +112,8 @@ UNSUPPORTED: dict[str, Wrong] = {
     ),
     "theta outside the subset in an outer join": (
         join(where=sj.theta("l.speed > 1 AND upper(l.name) = r.name"), how="left"),
-        "theta inside a left join must be evaluated while joining, and streamjoin does not evaluate the function "
-        "upper() (line 1, column 17)",
+        "theta in a join with how='left' must be evaluated while joining, and streamjoin does not evaluate the "
+        "function upper() (line 1, column 17)",
         'use how="inner", where Spark evaluates any expression, or write the condition with comparisons, arithmetic, '
         "AND/OR/NOT, NULL tests, IN, BETWEEN and LIKE",
     ),

@@ -1,173 +1,212 @@
-"""Streaming frames: what has been joined over any number of micro-batches equals the join of the batch."""
+"""Streaming frames: restarts, late rows, state, static inputs, and what is refused."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
+from tests.spark.streams import SLACK, Source, counted, random_rows, row
 
-SCHEMA = "id int, k int, v double, ts timestamp"
-CLOSING = -1  # the key of rows that come last, far in the future, and let everything else be decided
-
-
-def _rows(rng: random.Random, count: int) -> list[tuple[int, int, float, int]]:
-    rows = [
-        (number, rng.randint(0, 3), rng.choice([0.0, 0.5, 1.0, 7.5]), rng.randint(0, 60)) for number in range(count)
-    ]
-    return sorted(rows, key=lambda row: row[3] + rng.randint(0, 5))  # at most 5 seconds late
-
-
-class Source:
-    """Two folders of Parquet files, one file a micro-batch."""
-
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.spark, self.folder, self.files = spark, folder, 0
-
-    def add(self, sides: list[list[tuple[int, int, float, int]]], pieces: int) -> None:
-        for side, rows in enumerate(sides):
-            for piece in range(pieces):
-                some = rows[len(rows) * piece // pieces : len(rows) * (piece + 1) // pieces]
-                frame = self.spark.createDataFrame(some, "id int, k int, v double, s int")
-                target = str(self.folder / f"{side}" / f"{self.files + piece:03d}.parquet")
-                frame.selectExpr("id", "k", "v", "timestamp_seconds(s) ts").coalesce(1).write.parquet(target)
-        self.files += pieces
-
-    def close(self) -> None:
-        self.add([[(-1, CLOSING, 0.0, 10_000)], [(-1, CLOSING, 100.0, 10_000)]], 1)
-
-    def frames(self, *, streaming: bool) -> list[DataFrame]:
-        paths = [str(self.folder / side / "*.parquet") for side in "01"]
-        if not streaming:
-            return [self.spark.read.schema(SCHEMA).parquet(path) for path in paths]
-        reader = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-        return [reader.parquet(path) for path in paths]
-
-    def run(self, joined: DataFrame) -> Counter[Any]:
-        """All that has left so far; a second call goes on from the checkpoint."""
-        query = (
-            joined.writeStream.format("parquet")
-            .option("path", str(self.folder / "out"))
-            .option("checkpointLocation", str(self.folder / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-        return _without_closing(self.spark.read.schema(joined.schema).parquet(str(self.folder / "out")))
-
-
-def _without_closing(frame: DataFrame) -> Counter[Any]:
-    return Counter(row for row in frame.collect() if CLOSING not in (row["id"], row.asDict().get("id_right")))
-
-
-JOINS: dict[str, dict[str, Any]] = {
-    "keys": {"by": "k"},
-    "keys, left, ordered": {"by": "k", "how": "left", "emit": "ordered"},
-    "keys, full by snapshot": {"by": "k", "how": "full", "outer": "snapshot"},
-    "keys, anti": {"by": "k", "how": "anti"},
-    "band without keys": {"where": sj.band("v", below=0.5, above=0.5)},
-    "band without keys, semi": {"where": sj.band("v", below=0.5, above=0.5), "how": "semi"},
-    "distance, right": {"where": sj.within("v", radius=0.6), "how": "right"},
-    "theta": {"where": sj.theta("l.v < r.v")},
-}
-
-
-@pytest.mark.parametrize(("name", "pieces"), [(name, 1 + 2 * (n % 3)) for n, name in enumerate(JOINS)])
-def test_differential_a_stream_gives_what_the_batch_gives(
-    spark: SparkSession, tmp_path: Path, name: str, pieces: int
-) -> None:
-    rng, source = random.Random(name), Source(spark, tmp_path)
-    source.add([_rows(rng, 40), _rows(rng, 40)], pieces)
-    source.close()
-    options = {"time": "ts", "window": sj.Range("4 seconds"), "lateness": sj.Grace("5 seconds"), "buckets": 2}
-    options |= JOINS[name]
-    expected = _without_closing(sj.join(source.frames(streaming=False), **options))
-    assert expected, "the case itself is wrong: nothing is joined"
-    assert source.run(sj.join(source.frames(streaming=True), **options)) == expected
+GRACE = sj.Grace(f"{SLACK} seconds")
+WINDOW = sj.Range("4 seconds")
 
 
 def test_a_restart_goes_on_where_the_query_stopped(spark: SparkSession, tmp_path: Path) -> None:
     rng, source = random.Random(7), Source(spark, tmp_path)
-    sides = [_rows(rng, 60), _rows(rng, 60)]
+    sides = [random_rows(rng, 60), random_rows(rng, 60)]
 
     def joined(streaming: bool) -> DataFrame:
         left, right = source.frames(streaming=streaming)
         options = {"on": "ts", "by": "k", "lower": "-2 s", "upper": "3 s", "how": "left"}
-        return sj.join_interval(left, right, **options, lateness=sj.Grace("5 s"), buckets=2)
+        return sj.join_interval(left, right, **options, lateness=GRACE, buckets=2)
 
     source.add([side[:30] for side in sides], 2)
     source.run(joined(True))
     source.add([side[30:] for side in sides], 2)
     source.close()
-    assert source.run(joined(True)) == _without_closing(joined(False))
+    assert source.run(joined(True)) == counted(joined(False))
 
 
 def test_a_restart_with_another_window_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     rng, source = random.Random(8), Source(spark, tmp_path)
     for window in ("4 seconds", "5 seconds"):
-        source.add([_rows(rng, 10), _rows(rng, 10)], 1)
+        source.add([random_rows(rng, 10), random_rows(rng, 10)])
         options = {"time": "ts", "by": "k", "lateness": sj.Grace("60 seconds"), "buckets": 1}
         joined = sj.join(source.frames(streaming=True), window=sj.Range(window), **options)
         if window == "4 seconds":
             source.run(joined)
         else:
-            with pytest.raises(Exception, match="this state was made by another join"):
+            with pytest.raises(Exception, match="this state was made by another join: window was Range"):
                 source.run(joined)
 
 
-@pytest.mark.parametrize("policy", ["output", "drop"])
-def test_late_rows_are_shown_or_dropped_and_nothing_else_is_lost(
+@pytest.mark.parametrize("policy", ["output", "drop", "join", "fail"])
+def test_late_rows_go_where_the_policy_says_and_nothing_else_is_lost(
     spark: SparkSession, tmp_path: Path, policy: str
 ) -> None:
     source = Source(spark, tmp_path)
-    source.add([[(1, 1, 0.0, 50)], [(1, 1, 0.0, 50)]], 1)
-    source.add([[(2, 1, 0.0, 10), (3, 1, 0.0, 51)], [(2, 1, 0.0, 52)]], 1)
+    source.add([[row(1, 1, 50)], [row(1, 1, 50)]])
+    source.add([[row(2, 1, 47), row(3, 1, 51)], [row(2, 1, 52)]])
+    # Spark knows this watermark, and would drop row 2 of input 0 before we see it.
     frames = [frame.withWatermark("ts", "2 seconds") for frame in source.frames(streaming=True)]
-    joined = sj.join(frames, time="ts", window=sj.Range("4 seconds"), by="k", late=policy, buckets=1)
-    rows = source.run(joined)
-    late = [row["id"] for row in rows if row.asDict().get("_late")]
-    pairs = {(row["id"], row["id_right"]) for row in rows if not row.asDict().get("_late")}
+    joined = sj.join(frames, time="ts", window=WINDOW, by="k", late=policy, buckets=1)
+    if policy == "fail":
+        with pytest.raises(Exception, match=r"input 0 brought 1 row\(s\) behind its progress .* 'id': 2"):
+            source.run(joined)
+        return
+    rows = [dict(items) for items in source.run(joined)]
+    late = [row["id"] for row in rows if row.get("_late")]
+    pairs = {(row["id"], row["id_right"]) for row in rows if not row.get("_late")}
     assert late == ([2] if policy == "output" else [])
-    assert pairs == {(1, 1), (1, 2), (3, 1), (3, 2)}
+    assert pairs == {(1, 1), (1, 2), (3, 1), (3, 2)} | ({(2, 1)} if policy == "join" else set())
 
 
 def test_state_shrinks_to_what_can_still_be_met(spark: SparkSession, tmp_path: Path) -> None:
     rng, source = random.Random(9), Source(spark, tmp_path)
-    source.add([_rows(rng, 200), _rows(rng, 200)], 3)
+    source.add([random_rows(rng, 200), random_rows(rng, 200)], 3)
     source.close()
-    options = {"time": "ts", "window": sj.Range("4 seconds"), "by": "k", "lateness": sj.Grace("5 s"), "buckets": 1}
-    source.run(sj.join(source.frames(streaming=True), **options))
-    blobs = spark.read.format("statestore").option("stateVarName", "blobs").load(str(tmp_path / "checkpoint"))
+    options = {"time": "ts", "window": WINDOW, "by": "k", "lateness": GRACE, "buckets": 1}
+    query = source.start(sj.join(source.frames(streaming=True), **options))
+    query.awaitTermination()
+    sizes = [sj.from_progress(progress)["joins"] for progress in query.recentProgress]
+    (last,) = sizes[-1].values()
+    assert last["state_rows"] == 2, "one row per input, the closing one"
+    assert last["progress"][0].year == 1970
+    blobs = spark.read.format("statestore").option("stateVarName", "blobs").load(str(source.checkpoint))
     assert blobs.count() == 2, "one run per input, with the closing row in it"
+
+
+def test_one_key_with_half_of_all_rows(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(10), Source(spark, tmp_path)
+    sides = [random_rows(rng, 400, horizon=200) for _ in range(2)]
+    skewed = [[(r[0], 0 if r[0] % 2 else r[1] + 10 * r[0], *r[2:]) for r in side] for side in sides]
+    source.add(skewed, 4)
+    options = {"time": "ts", "window": WINDOW, "by": "k", "lateness": GRACE, "buckets": 4, "how": "left"}
+    expected = counted(sj.join(source.frames(streaming=False), **options))
+    assert source.finished(sj.join(source.frames(streaming=True), **options)) == expected
+
+
+# -- a static input ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("static", "how"), [(1, "left"), (0, "full"), (1, "anti")])
+def test_a_static_frame_beside_a_stream(spark: SparkSession, tmp_path: Path, static: int, how: str) -> None:
+    rng, source = random.Random(how), Source(spark, tmp_path)
+    source.add([random_rows(rng, 60), random_rows(rng, 60)], 3)
+    options = {"time": "ts", "window": WINDOW, "by": "k", "how": how, "buckets": 2, "lateness": GRACE}
+    expected = counted(sj.join(source.frames(streaming=False), **options))
+    frames = [source.frame(side, streaming=side != static) for side in (0, 1)]
+    assert source.finished(sj.join(frames, **options)) == expected
+
+
+def test_a_static_frame_is_a_lookup_table_without_any_time(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(11), Source(spark, tmp_path)
+    source.add([random_rows(rng, 40), []], 4)
+    names = spark.createDataFrame([(0, "zero"), (1, "one"), (9, "nine")], "k int, name string")
+    stream = sj.join([source.frame(0, streaming=True), names], by="k", how="left", buckets=2)
+    expected = counted(sj.join([source.frame(0, streaming=False), names], by="k", how="left"))
+    assert source.run(stream) == expected, "a static table never changes, so every row is decided at once"
+
+
+def test_a_static_frame_is_frozen_when_the_query_starts(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    names = tmp_path / "names"
+    spark.createDataFrame([(1, "one")], "k int, name string").write.parquet(str(names))
+
+    def joined() -> DataFrame:
+        table = spark.read.schema("k int, name string").parquet(str(names))
+        return sj.join([source.frame(0, streaming=True), table], by="k", buckets=1)
+
+    source.add([[row(1, 1, 10)], []])
+    assert len(source.run(joined())) == 1
+    spark.createDataFrame([(1, "uno")], "k int, name string").write.mode("append").parquet(str(names))
+    source.add([[row(2, 1, 10)], []])
+    found = {(dict(items)["id"], dict(items)["name"]) for items in source.run(joined())}
+    assert found == {(1, "one"), (2, "one")}
+
+
+# -- time that is not in the rows --------------------------------------------------------------------------------------
+
+
+def test_rows_can_be_stamped_on_arrival(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    for number in range(2):
+        source.add([[row(number, 1, 0)], [row(number, 1, 0)]])
+
+    def joined(streaming: bool) -> DataFrame:
+        return sj.join(source.frames(streaming=streaming), time=sj.arrival(), window=sj.Range("1 hour"), by="k")
+
+    assert len(counted(joined(False))) == 4, "all rows of a batch arrive at once"
+    left = source.run(joined(True))
+    assert {(dict(items)["id"], dict(items)["id_right"]) for items in left} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    starts = [dict(items)["valid_from"] for items in left]
+    assert len(set(starts)) == 2, "the clock of each micro-batch"
+
+
+def test_an_idle_input_does_not_hold_results_back(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 1, 10)], [row(1, 2, 10)]])
+    source.add([[row(2, 1, 1000)], []])
+    source.add([[row(3, 1, 2000)], []])
+    options = {"time": "ts", "window": WINDOW, "by": "k", "how": "left", "lateness": sj.Grace("0 s"), "buckets": 1}
+    left = source.run(sj.join(source.frames(streaming=True), **options, idle_after="1 millisecond"))
+    assert {dict(items)["id"] for items in left} >= {1}, "input 1 has been idle for longer than a millisecond"
+
+
+def test_timers_find_idle_inputs_when_nothing_comes(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 1, 10), row(2, 1, 1000)], [row(1, 2, 10)]])
+    options = {"time": "ts", "window": WINDOW, "by": "k", "how": "left", "lateness": sj.Grace("0 s"), "buckets": 1}
+    joined = sj.join(source.frames(streaming=True), **options, idle_after="1 second", timers=True)
+    query = joined.writeStream.format("memory").queryName("timers").start()
+    try:
+        for _ in range(60):
+            query.awaitTermination(1)
+            found = [row.id for row in spark.table("timers").collect()]
+            if found:
+                break
+        assert found == [1], "row 1 met nobody, and input 1 no longer holds it back"
+    finally:
+        query.stop()
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
 
 
 def test_a_stream_must_say_how_late_rows_may_be(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
     source.close()
     with pytest.raises(sj.CallError) as refused:
-        sj.join(source.frames(streaming=True), time="ts", window=sj.Range("4 seconds"), by="k")
+        sj.join(source.frames(streaming=True), time="ts", window=WINDOW, by="k")
     assert "nothing says how late rows of input 0 may be" in str(refused.value)
     assert 'lateness=sj.Grace("10 seconds")' in str(refused.value)
     assert 'withWatermark("ts", "10 seconds")' in str(refused.value)
 
 
-def test_what_a_stream_cannot_do_yet_is_refused_at_the_call(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "k", "time": None, "window": None}, "needs time, or its state would grow for ever"),
+        ({"by": "k", "timers": True}, "nothing says when an input is idle"),
+        ({"by": "k", "timers": "yes", "idle_after": "1 s"}, "timers must be True or False"),
+        ({"by": "k", "idle_after": "0 s"}, "idle_after must be positive"),
+        ({"by": "k", "idle_after": 30}, "idle_after"),
+    ],
+)
+def test_a_wrong_streaming_call_fails_when_it_is_made(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
     source = Source(spark, tmp_path)
     source.close()
-    streams, tables = source.frames(streaming=True), source.frames(streaming=False)
-    lateness = sj.Grace("5 seconds")
-    with pytest.raises(sj.UnsupportedError, match="not one of each"):
-        sj.join([streams[0], tables[1]], time="ts", window=sj.Range("4 s"), by="k", lateness=lateness)
-    where = sj.theta("l.v < r.v")
-    with pytest.raises(sj.UnsupportedError, match="rows go to several buckets"):
-        sj.join(streams, time="ts", window=sj.Range("4 s"), where=where, how="left", lateness=lateness, buckets=2)
-    with pytest.raises(sj.CallError, match="needs time, or its state would grow for ever"):
-        sj.join(streams, by="k", lateness=None)
+    call = {"time": "ts", "window": WINDOW} | options
+    with pytest.raises(sj.CallError, match=message):
+        sj.join(source.frames(streaming=True), **call)
 
 
 def test_a_session_without_rocksdb_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -178,6 +217,137 @@ def test_a_session_without_rocksdb_is_refused(spark: SparkSession, tmp_path: Pat
     spark.conf.set(setting, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
     try:
         with pytest.raises(sj.CallError, match="keep their state in RocksDB"):
-            sj.join(source.frames(streaming=True), time="ts", window=sj.Range("4 s"), by="k", lateness=sj.Grace("5 s"))
+            sj.join(source.frames(streaming=True), time="ts", window=WINDOW, by="k", lateness=GRACE)
     finally:
         spark.conf.set(setting, before)
+
+
+# -- several operators in one query ------------------------------------------------------------------------------------
+
+
+def test_a_join_of_a_join(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(12), Source(spark, tmp_path)
+    source.add([random_rows(rng, 50), random_rows(rng, 50)], 4)
+    source.close()
+
+    def joined(streaming: bool) -> DataFrame:
+        left, right = source.frames(streaming=streaming)
+        options = {"window": WINDOW, "by": "k", "buckets": 2}
+        first = sj.join([left, right], time="ts", **options, lateness=GRACE, how="left").drop("ts_right", "valid_to")
+        first = first.select("k", F.col("id").alias("first_id"), F.col("id_right").alias("second_id"), "valid_from")
+        again = left.select("k", "id", "ts")
+        # How late the first join's results can be is known: only the other input has to say it.
+        return sj.join([first, again], time=["valid_from", "ts"], **options, lateness=[None, GRACE], suffix="_2")
+
+    def without_closing(frame: DataFrame) -> Any:
+        return counted(frame.where("first_id >= 0"))
+
+    expected = without_closing(joined(False))
+    source.run(joined(True))
+    written = spark.read.schema(joined(True).schema).parquet(str(source.out))
+    assert without_closing(written) == expected
+
+
+def test_an_aggregation_after_a_join_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(13), Source(spark, tmp_path)
+    source.add([random_rows(rng, 80), random_rows(rng, 80)], 5)
+    source.close()
+
+    def windows(joined: DataFrame) -> DataFrame:
+        return joined.groupBy(F.window("valid_from", "10 seconds")).agg(F.count("*").alias("pairs"))
+
+    options = {"time": "ts", "window": WINDOW, "by": "k", "buckets": 2, "lateness": GRACE}
+    joined = sj.join(source.frames(streaming=True), **options)
+    counts = windows(joined.withWatermark("valid_from", sj.output_delay(joined)))
+    query = source.start(counts.select("window.start", "pairs"))
+    query.awaitTermination()
+    operators = [operator for batch in query.recentProgress for operator in batch["stateOperators"]]
+    assert operators
+    assert not any(operator["numRowsDroppedByWatermark"] for operator in operators)
+    expected = windows(sj.join(source.frames(streaming=False), **options)).select("window.start", "pairs")
+    # The last window stays open: no later row moves the watermark past it.
+    last = expected.agg(F.max("start")).first()[0]
+    found = counted(spark.read.parquet(str(source.out)))
+    assert found == counted(expected.where(F.col("start") != last))
+
+
+def test_a_join_inside_foreach_batch(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(14), Source(spark, tmp_path)
+    source.add([random_rows(rng, 30), random_rows(rng, 30)], 1)
+    table = source.frame(1, streaming=False)
+    target = str(tmp_path / "joined")
+
+    def join_batch(batch: DataFrame, number: int) -> None:
+        sj.join([batch, table], time="ts", window=WINDOW, by="k").write.mode("append").parquet(target)
+
+    query = source.frame(0, streaming=True).writeStream.foreachBatch(join_batch).trigger(availableNow=True).start()
+    query.awaitTermination()
+    expected = counted(sj.join([source.frame(0, streaming=False), table], time="ts", window=WINDOW, by="k"))
+    assert counted(spark.read.parquet(target)) == expected
+
+
+def test_figures_reach_the_query_and_its_listeners(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(15), Source(spark, tmp_path)
+    source.add([random_rows(rng, 50), random_rows(rng, 50)], 3)
+    joined = sj.join(source.frames(streaming=True), time="ts", window=WINDOW, by="k", lateness=GRACE, buckets=2)
+    query = source.start(joined)
+    query.awaitTermination()
+    batches = [sj.from_progress(progress) for progress in query.recentProgress]
+    assert sum(batch["rows_in"] for batch in batches) == 100
+    assert sum(batch["rows_out"] for batch in batches) == spark.read.parquet(str(source.out)).count()
+    last = sj.progress(query)
+    assert last["batch"] == batches[-1]["batch"]
+    ((name, figures),) = last["joins"].items()
+    assert name.startswith("streamjoin-")
+    assert all(figures[f"state_{what}"] > 0 for what in ("rows", "bytes", "runs"))
+    assert all(lag >= SLACK for lag in figures["lag"])
+    assert all(seconds > 0 for seconds in figures["seconds"].values())
+
+
+# -- the end of a finite stream ----------------------------------------------------------------------------------------
+
+
+def test_a_finished_query_cannot_go_on(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(16), Source(spark, tmp_path)
+    source.add([random_rows(rng, 30), random_rows(rng, 30)], 2)
+    options = {"time": "ts", "window": WINDOW, "by": "k", "lateness": GRACE, "emit": "ordered", "buckets": 2}
+    joined = sj.join(source.frames(streaming=True), **options)
+    source.run(joined)
+    held = counted(sj.finish(source.checkpoint))
+    assert held, "ordered results wait"
+    assert counted(sj.finish(source.checkpoint)) == held, "reading it again changes nothing"
+    source.add([random_rows(rng, 5), random_rows(rng, 5)])
+    with pytest.raises(Exception, match=r"this query was ended by sj\.finish"):
+        source.run(joined)
+
+
+def test_joins_that_read_each_other_are_finished_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(17), Source(spark, tmp_path)
+    source.add([random_rows(rng, 40), random_rows(rng, 40)], 3)
+    options = {"by": "k", "buckets": 2, "window": WINDOW}
+
+    def joined(streaming: bool, between: bool = False) -> DataFrame:
+        left, right = source.frames(streaming=streaming)
+        first = sj.join([left, right], time="ts", how="left", lateness=GRACE, validity=("f", "t"), **options)
+        first = first.where("id >= 0") if between else first
+        times = {"time": ["f", "ts"], "lateness": [None, GRACE]}
+        return sj.join([first, right], how="left", suffix="_2", **times, **options)
+
+    assert source.finished(joined(True)) == counted(joined(False))
+    other = Source(spark, tmp_path / "between")
+    other.add([random_rows(rng, 40), random_rows(rng, 40)])
+    other.run(joined(True, between=True))
+    with pytest.raises(sj.UnsupportedError, match="2 joins that do not read each other's results directly"):
+        sj.finish(other.checkpoint)
+
+
+def test_only_a_checkpoint_of_ours_can_be_finished(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(sj.CallError, match="there is no state of a streaming query"):
+        sj.finish(tmp_path)
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 1, 1)], []])
+    counts = source.frame(0, streaming=True).withWatermark("ts", "1 second").groupBy("ts").count()
+    query = counts.writeStream.format("noop").option("checkpointLocation", str(source.checkpoint))
+    query.trigger(availableNow=True).start().awaitTermination()
+    with pytest.raises(sj.CallError, match="has no state of a streamjoin call"):
+        sj.finish(source.checkpoint)

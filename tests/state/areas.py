@@ -41,6 +41,7 @@ def met(area: SweepArea, place: int, rows: list[int], pieces: list[Piece] | None
     """Note that these rows of a run have met someone (in these parts of their validity)."""
     kept = area.kept[place]
     kept.matched[rows] = True
+    kept.note()
     if pieces is not None:
         start, end = (np.array(column, np.int64) for column in zip(*pieces, strict=True))
         kept.pieces.append((np.array(rows, np.int64), start, end))

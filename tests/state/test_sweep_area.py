@@ -10,7 +10,7 @@ import pytest
 
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.state import Matching, SweepArea
-from tests.state.areas import MATCHINGS, POOL, kept_ids, purge, put
+from tests.state.areas import MATCHINGS, POOL, fates, kept_ids, purge, put
 from tests.state.making import batch, drawn, ids
 
 
@@ -30,14 +30,14 @@ def test_what_was_inserted_is_found() -> None:
 
 def test_a_row_goes_when_progress_reaches_its_end_not_before() -> None:
     area = SweepArea(Matching())
-    put(area, batch([(0, 5), (0, 9)]))
+    put(area, batch([(0, 5), (0, 9), (0, 9)]))
     purge(area, 4)
-    assert kept_ids(area) == [0, 1]
+    assert kept_ids(area) == [0, 1, 2]
     purge(area, 5)
-    assert kept_ids(area) == [1]
-    assert area.rows == 2, "the removed row lies on in its run until a merge"
+    assert kept_ids(area) == [1, 2]
+    assert area.rows == 3, "the removed row lies on in its run until a merge, or until half of the run has gone"
     purge(area, 9)
-    assert (kept_ids(area), area.rows, area.removed) == ([], 0, 2)
+    assert (kept_ids(area), area.rows, area.removed) == ([], 0, 3)
 
 
 def test_progress_of_an_area_never_goes_back() -> None:
@@ -72,14 +72,26 @@ def test_a_run_whose_last_end_is_behind_progress_is_dropped_whole() -> None:
 
 def test_a_merge_leaves_the_expired_behind() -> None:
     area = SweepArea(Matching())
-    put(area, batch([(0, 5), (0, 90)]))
+    put(area, batch([(0, 5), (0, 90), (0, 90)]))
     purge(area, 5)
-    assert area.rows == 2
-    put(area, batch([(6, 7), (6, 80)], ids=[2, 3]))
+    assert area.rows == 3
+    put(area, batch([(6, 7), (6, 80), (6, 80)], ids=[3, 4, 5]))
     purge(area, 7)
-    assert area.rows == 2
-    assert [sorted(ids(kept.run.rows)) for kept in area.kept] == [[1, 3]]
+    assert area.rows == 4
+    assert [sorted(ids(kept.run.rows)) for kept in area.kept] == [[1, 2, 4, 5]]
     assert area.removed == 2
+
+
+def test_a_run_of_which_half_has_expired_is_written_anew() -> None:
+    area = SweepArea(Matching(), tracked=True)
+    put(area, batch([(0, 5), (0, 6), (0, 7), (0, 90), (0, 91)]))
+    before = area.kept[0].run.id
+    purge(area, 6)
+    assert (area.rows, area.kept[0].run.id) == (5, before)
+    purge(area, 7)
+    assert area.kept[0].run.id != before, "another run gets another name"
+    assert (area.rows, area.removed, kept_ids(area)) == (2, 3, [3, 4])
+    assert fates(list(area.purge(FOREVER))) == {3: (False, []), 4: (False, [])}
 
 
 @pytest.mark.parametrize("matching", MATCHINGS.values(), ids=MATCHINGS)

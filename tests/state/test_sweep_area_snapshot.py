@@ -57,13 +57,15 @@ def test_contract_a_restored_area_goes_on_alike(matching: Matching, variant: str
 def test_runs_are_stored_under_their_own_names() -> None:
     area = SweepArea(Matching(), tracked=True, covered=True)
     put(area, batch([(0, 5)] * 10))
-    (name,) = (kept.run.id for kept in area.kept)
+    (kept,) = area.kept
+    name, notes = kept.run.id, kept.notes
     before = area.snapshot("left").blobs
-    assert set(before) == {f"left/run/{name}", f"left/matched/{name}/0", f"left/pieces/{name}/0-0"}
+    assert set(before) == {f"left/run/{name}", f"left/matched/{name}/{notes}", f"left/pieces/{name}/{notes}"}
     contents = {blob: before[blob] for blob in before}
     met(area, 0, [3], [(0, 1)])
     after = area.snapshot("left").blobs
-    assert set(after) == {f"left/run/{name}", f"left/matched/{name}/1", f"left/pieces/{name}/0-1"}
+    assert kept.notes != notes, "what has changed gets another name"
+    assert set(after) == {f"left/run/{name}", f"left/matched/{name}/{kept.notes}", f"left/pieces/{name}/{kept.notes}"}
     assert {blob: before[blob] for blob in before} == contents, "what was saved does not change with the area"
     assert after[f"left/run/{name}"] == contents[f"left/run/{name}"], "a run need not be written again"
     assert [kept.run.id for kept in restored(area).kept] == [name]

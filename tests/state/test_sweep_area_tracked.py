@@ -40,12 +40,12 @@ def test_an_untracked_area_hands_out_nothing() -> None:
 
 def test_pieces_go_with_their_rows() -> None:
     area = SweepArea(Matching(), tracked=True, covered=True)
-    put(area, batch([(0, 5), (0, 9)]))
+    put(area, batch([(0, 5), (0, 9), (0, 9)]))
     met(area, 0, [0, 1, 1], [(1, 2), (3, 4), (5, 6)])
     assert fates(list(area.purge(5))) == {0: (True, [(1, 2)])}
     assert len(area.kept[0].all_pieces()[0]) == 2, "pieces of rows that have left are not kept"
     met(area, 0, [1], [(7, 9)])
-    assert fates(list(area.purge(9))) == {1: (True, [(3, 4), (5, 6), (7, 9)])}
+    assert fates(list(area.purge(9))) == {1: (True, [(3, 4), (5, 6), (7, 9)]), 2: (False, [])}
 
 
 def test_pieces_find_their_rows_again_after_a_merge() -> None:

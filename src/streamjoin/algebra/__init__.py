@@ -17,12 +17,13 @@ from streamjoin.algebra.predicate import (
     within,
 )
 from streamjoin.algebra.progress import Progress
-from streamjoin.algebra.time import Duration, TimeAxis
+from streamjoin.algebra.time import Arrival, Duration, TimeAxis, arrival
 from streamjoin.algebra.window import Fixed, Now, Range, Unbounded, Validity, Window
 
 __all__ = [
     "FOREVER",
     "NEVER",
+    "Arrival",
     "Band",
     "Conjunction",
     "Duration",
@@ -45,6 +46,7 @@ __all__ = [
     "Validity",
     "Window",
     "Within",
+    "arrival",
     "band",
     "equals",
     "join_type",

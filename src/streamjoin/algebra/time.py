@@ -14,6 +14,7 @@ from __future__ import annotations
 import datetime
 import enum
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -37,6 +38,20 @@ _MICROSECONDS: Final[dict[str, int]] = {
 _DAY: Final = 86_400_000_000
 _PART: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _EXAMPLE: Final = 'write it as "5 seconds", "1 hour 30 minutes" or datetime.timedelta(seconds=5)'
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The time of a row is when it arrives: the clock of its micro-batch. Rows of one micro-batch are simultaneous."""
+
+
+def arrival() -> Arrival:
+    """For rows without a time column: `time=sj.arrival()` stamps them on arrival.
+
+    >>> arrival()
+    Arrival()
+    """
+    return Arrival()
 
 
 class TimeAxis(enum.Enum):

@@ -30,6 +30,28 @@ RowsName = Literal["late", "candidate", "witness"]
 
 
 @dataclass(frozen=True)
+class Footprint:
+    """What an operator keeps: rows, bytes, in how many runs or parts; and how many rows it has purged so far.
+
+    >>> Footprint(2, 80, 1) + Footprint(1, 40, 1, purged=7)
+    Footprint(rows=3, nbytes=120, runs=2, purged=7)
+    """
+
+    rows: int = 0
+    nbytes: int = 0
+    runs: int = 0
+    purged: int = 0
+
+    def __add__(self, other: Footprint) -> Footprint:
+        return Footprint(
+            self.rows + other.rows,
+            self.nbytes + other.nbytes,
+            self.runs + other.runs,
+            self.purged + other.purged,
+        )
+
+
+@dataclass(frozen=True)
 class Results:
     """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity."""
 
@@ -39,6 +61,11 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of payload and validity."""
+        return int(self.payload.nbytes) + self.ts.nbytes + self.te.nbytes
 
     def take(self, rows: Indices | Mask) -> Results:
         """The results at these positions, or where this mask is true."""
@@ -109,8 +136,13 @@ class Operator(ABC):
 
     @property
     @abstractmethod
+    def footprint(self) -> Footprint:
+        """What is kept, of inputs and of results."""
+
+    @property
     def state_rows(self) -> int:
         """Rows kept, of inputs and of results."""
+        return self.footprint.rows
 
     @abstractmethod
     def snapshot(self) -> Snapshot:

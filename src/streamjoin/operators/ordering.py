@@ -12,14 +12,14 @@ partners.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from streamjoin.algebra import FOREVER
 from streamjoin.algebra.interval import Mask
-from streamjoin.operators.contract import Results
+from streamjoin.operators.contract import Footprint, Results
 from streamjoin.state import Batch, Blobs, Snapshot, table_from_bytes, table_to_bytes
 
 
@@ -30,9 +30,9 @@ class HeldResults:
     parts: dict[str, Results] = field(default_factory=dict)
 
     @property
-    def rows(self) -> int:
-        """How many wait."""
-        return sum(len(part) for part in self.parts.values())
+    def footprint(self) -> Footprint:
+        """What waits."""
+        return _footprint(self.parts)
 
     @property
     def first(self) -> int:
@@ -70,9 +70,9 @@ class HeldRows:
     parts: dict[str, Batch] = field(default_factory=dict)
 
     @property
-    def rows(self) -> int:
-        """How many wait."""
-        return sum(len(part) for part in self.parts.values())
+    def footprint(self) -> Footprint:
+        """What waits."""
+        return _footprint(self.parts)
 
     def add(self, batch: Batch) -> None:
         """Let rows wait."""
@@ -96,6 +96,11 @@ class HeldRows:
     def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
         self.parts = {part: Batch.from_table(table) for part, table in _tables(snapshot)}
+
+
+def _footprint(parts: Mapping[str, Results | Batch]) -> Footprint:
+    waiting = parts.values()
+    return Footprint(sum(len(part) for part in waiting), sum(part.nbytes for part in waiting), len(parts))
 
 
 def _snapshot(name: str, parts: dict[str, Any]) -> Snapshot:

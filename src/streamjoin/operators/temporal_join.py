@@ -46,7 +46,7 @@ from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError, LateRowError, SnapshotError
 from streamjoin.kernels import parts_of_validity
-from streamjoin.operators.contract import Operator, Output, Results, Rows, null_rows, side_by_side
+from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows, null_rows, side_by_side
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.state import Batch, Decided, Matching, Snapshot, SweepArea
 from streamjoin.state.batch import Indices
@@ -196,9 +196,12 @@ class RunningTemporalJoin(Operator):
         assert kept.matched is not None
         if self.config.outer == "snapshot":
             kept.pieces.append((rows, ts, te))
+            kept.note()
         newly = np.unique(rows)
         newly = newly[~kept.matched[newly]]
-        kept.matched[newly] = True
+        if len(newly):
+            kept.matched[newly] = True
+            kept.note()
         if not len(newly) or self.config.outer == "snapshot":
             return
         met = kept.run.rows.take(newly)
@@ -304,9 +307,14 @@ class RunningTemporalJoin(Operator):
         return bound
 
     @property
-    def state_rows(self) -> int:
-        kept = sum(area.rows for area in self.areas)
-        return kept + self.held.rows + sum(waiting.rows for waiting in self.waiting)
+    def footprint(self) -> Footprint:
+        areas = Footprint(
+            sum(area.rows for area in self.areas),
+            sum(area.nbytes for area in self.areas),
+            sum(len(area.kept) for area in self.areas),
+            sum(area.removed for area in self.areas),
+        )
+        return sum((waiting.footprint for waiting in self.waiting), areas + self.held.footprint)
 
     def snapshot(self) -> Snapshot:
         parts = [area.snapshot(f"area{number}") for number, area in enumerate(self.areas)]

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import How, Outer, Progress
 from streamjoin.kernels import parts_of_validity
-from streamjoin.operators.contract import Operator, Output, Results, side_by_side
+from streamjoin.operators.contract import Footprint, Operator, Output, Results, side_by_side
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.temporal_join import check_snapshot, padded, whole_snapshot
 from streamjoin.state import Batch, Snapshot
@@ -107,8 +107,8 @@ class RunningVerdict(Operator):
         return min([self.times.least(), *starts])
 
     @property
-    def state_rows(self) -> int:
-        return sum(waiting.rows for waiting in self.waiting)
+    def footprint(self) -> Footprint:
+        return sum((waiting.footprint for waiting in self.waiting), Footprint())
 
     def snapshot(self) -> Snapshot:
         parts = [waiting.snapshot(f"waiting{number}") for number, waiting in enumerate(self.waiting)]

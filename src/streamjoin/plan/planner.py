@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +33,11 @@ from streamjoin.plan.partition import (
     default_cell,
     distribute,
 )
+from streamjoin.runtime import Arrivals
 from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.batch import Indices
+
+A_BATCH: Final = Arrivals((None, None))  # a batch makes no progress: it ends
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class JoinPlan:
     join: TemporalJoin
     naming: OutputNaming
     residual: Expression | None  # left to Spark, on the finished rows
+    arrivals: Arrivals = A_BATCH
+    timers: bool = False
 
     def join_in(self, bucket: int) -> TemporalJoin:
         """The join of one bucket: it keeps only the pairs that belong there."""
@@ -101,6 +107,7 @@ class JoinPlan:
             "how": f"{self.join.how}, outer by {self.join.outer}",
             "emit": f"{self.join.emit}, holding {self.join.hold}",
             "late": str(self.join.late),
+            "static": ", ".join(f"input {n}" for n, ended in enumerate(self.arrivals.ended) if ended) or "no input",
         }
 
     def distribute(self, number: int, batch: Batch) -> Iterator[tuple[int, Batch]]:
@@ -186,7 +193,7 @@ def remaining_tests(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[
         outside = node.theta.unsupported()
         if outside is not None:
             raise UnsupportedError(
-                f"theta inside a {node.how} join must be evaluated while joining, and {outside}",
+                f"theta in a join with how={node.how!r} must be evaluated while joining, and {outside}",
                 hint='use how="inner", where Spark evaluates any expression, or write the condition with comparisons, '
                 "arithmetic, AND/OR/NOT, NULL tests, IN, BETWEEN and LIKE",
             )

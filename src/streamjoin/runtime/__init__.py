@@ -1,5 +1,6 @@
-"""How operators run inside one task: micro-batches, and the buckets of a plan side by side."""
+"""How operators run inside one task: micro-batches, and what is known of each input's progress."""
 
+from streamjoin.runtime.arrivals import Arrivals, RunningArrivals
 from streamjoin.runtime.micro_batch import finish, run_micro_batch
 
-__all__ = ["finish", "run_micro_batch"]
+__all__ = ["Arrivals", "RunningArrivals", "finish", "run_micro_batch"]

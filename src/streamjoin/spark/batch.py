@@ -2,7 +2,7 @@
 
     frame 0 --pack--\\
                       exchange by bucket --operate--> rows
-    frame 1 --pack--/                    --testify--> exchange --judge--> rows
+    frame 1 --pack--/                    --operate--> exchange --judge--> rows
 
 The lower way is taken when rows are replicated over buckets and some must know that they met nobody.
 
@@ -23,15 +23,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from streamjoin.algebra import FOREVER
-from streamjoin.operators import Results, Rows
-from streamjoin.operators.ordering import HeldResults
-from streamjoin.plan.naming import INVALID_FLAG
 from streamjoin.plan.planner import JoinPlan
-from streamjoin.runtime import finish, run_micro_batch
 from streamjoin.spark.labels import bucket_labels
-from streamjoin.spark.packing import PACKED_SCHEMA, Kind, pack, unpack
-from streamjoin.state import Batch
+from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack, unpack
+from streamjoin.spark.stages import JoinStage, RunningVerdictStage, VerdictStage
 
 # Rows are collected to this many before they are packed: Spark hands over a few thousand at a time.
 ROWS_PER_PACK: Final = 1 << 18
@@ -44,15 +39,14 @@ log = logging.getLogger("streamjoin")
 def run_batch(plan: JoinPlan, frames: tuple[DataFrame, DataFrame], schema: StructType) -> DataFrame:
     """The result of a plan over two batch frames, lazily, as a frame of this schema."""
     buckets = plan.partitioning.buckets
-    packed = [
-        frame.mapInArrow(Pack(plan, number, bucket_labels(buckets)), PACKED_SCHEMA)
-        for number, frame in enumerate(frames)
-    ]
+    labels = bucket_labels(buckets)
+    packed = [frame.mapInArrow(Pack(plan, number, labels), PACKED_SCHEMA) for number, frame in enumerate(frames)]
     exchanged = reduce(DataFrame.unionAll, packed).repartition(buckets, "label")
+    operate = Operate(JoinStage(plan), labels)
     if not any(plan.followed):
-        return exchanged.mapInArrow(Operate(plan), schema)
-    testified = exchanged.mapInArrow(Testify(plan, bucket_labels(buckets)), PACKED_SCHEMA)
-    return testified.repartition(buckets, "label").mapInArrow(Judge(plan), schema)
+        return exchanged.mapInArrow(operate, schema)
+    testified = exchanged.mapInArrow(operate, PACKED_SCHEMA)
+    return testified.repartition(buckets, "label").mapInArrow(Judge(VerdictStage(plan)), schema)
 
 
 @dataclass(frozen=True)
@@ -64,28 +58,38 @@ class Pack:
     labels: tuple[int, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.run(batches, [])
+        return self.run(batches, Packed())
 
-    def run(self, batches: Iterable[pa.RecordBatch], largest: list[int]) -> Iterator[pa.RecordBatch]:
-        """Pack the rows, noting in `largest` the largest time stamp of each piece."""
+    def run(self, batches: Iterable[pa.RecordBatch], packed: Packed) -> Iterator[pa.RecordBatch]:
+        """Pack the rows, and note what they were."""
         schema = self.plan.node.inputs[self.number].schema
         for table in collected(batches, schema):
-            yield from self._pack(table, largest)
+            for packet in self._packets(table, packed):
+                yield from pack(packet, self.labels)
 
-    def _pack(self, table: pa.Table, largest: list[int]) -> Iterator[pa.RecordBatch]:
+    def _packets(self, table: pa.Table, packed: Packed) -> Iterator[Packet]:
         bound = self.plan.bindings[self.number].bind(table)
+        packed.rows += table.num_rows
         if len(bound.batch):
-            largest.append(int(bound.batch.ts.max()))
+            newest = int(bound.batch.ts.max())
+            packed.largest = newest if packed.largest is None else max(newest, packed.largest)
         if bound.invalid.num_rows:
+            packed.invalid += bound.invalid.num_rows
             if self.plan.node.invalid == "output":
-                yield from self._blob(0, "invalid", bound.invalid)
+                yield Packet(0, self.number, "invalid", bound.invalid)
             else:
                 log.warning("dropped %d invalid row(s) of input %d", bound.invalid.num_rows, self.number)
         for bucket, part in self.plan.distribute(self.number, bound.batch):
-            yield from self._blob(bucket, "rows", part.to_table())
+            yield Packet(bucket, self.number, "rows", part.to_table())
 
-    def _blob(self, bucket: int, kind: Kind, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        return pack(self.labels[bucket], bucket, self.number, kind, table)
+
+@dataclass
+class Packed:
+    """What a task has packed: rows, invalid ones among them, and the largest time stamp."""
+
+    rows: int = 0
+    invalid: int = 0
+    largest: int | None = None
 
 
 def collected(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -114,87 +118,45 @@ def in_batches(table: pa.Table) -> list[pa.RecordBatch]:
     return table.to_batches(max_chunksize=ROWS_PER_BATCH)  # type: ignore[no-any-return]
 
 
-def operate(
-    plan: JoinPlan, packed: Iterable[pa.RecordBatch]
-) -> Iterator[tuple[int, Results | Rows | tuple[int, pa.Table]]]:
-    """Join what has arrived, bucket by bucket: what leaves each bucket, and invalid rows `(input, table)` untouched."""
-    arrived: dict[int, dict[int, list[pa.Table]]] = defaultdict(lambda: defaultdict(list))
-    for bucket, number, kind, table in unpack(packed):
-        if kind == "invalid":
-            yield bucket, (number, table)
-        else:
-            arrived[bucket][number].append(table)
-    for bucket in sorted(arrived):
-        inputs = arrived.pop(bucket)
-        batches = {number: Batch.concat([Batch.from_table(table) for table in inputs[number]]) for number in inputs}
-        operator = plan.join_in(bucket).build()
-        for output in run_micro_batch(operator, batches, {}):
-            yield bucket, output
-        for output in finish(operator):
-            yield bucket, output
-
-
 @dataclass(frozen=True)
 class Operate:
-    """Blobs of a partition's buckets to result rows."""
+    """Blobs of a partition's buckets to final rows; or, where a court decides, to packed rows for it."""
 
-    plan: JoinPlan
-
-    def __call__(self, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        naming = self.plan.naming
-        for _, output in operate(self.plan, packed):
-            if isinstance(output, Results):
-                yield from in_batches(naming.assemble(output.payload, output.ts, output.te))
-            elif isinstance(output, tuple):
-                yield from in_batches(naming.assemble_marked(INVALID_FLAG, *output))
-
-
-@dataclass(frozen=True)
-class Testify:
-    """Blobs of a partition's buckets to results, and to what each bucket knows about rows that others know too."""
-
-    plan: JoinPlan
+    stage: JoinStage
     labels: tuple[int, ...]
 
     def __call__(self, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        buckets = len(self.labels)
-        for bucket, output in operate(self.plan, packed):
-            if isinstance(output, Results):
-                yield from pack(self.labels[bucket], bucket, 0, "results", output.to_table())
-            elif isinstance(output, tuple):
-                yield from pack(self.labels[bucket], bucket, output[0], "invalid", output[1])
-            else:
-                assert output.batch.origin is not None
-                for target in range(buckets):
-                    mine = output.batch.take(output.batch.origin % buckets == target)
-                    if len(mine):
-                        yield from pack(self.labels[target], target, output.input, output.name, mine.to_table())  # type: ignore[arg-type]
+        arrived: dict[int, list[Packet]] = defaultdict(list)
+        for packet in unpack(packed):
+            arrived[packet.bucket].append(packet)
+        for bucket in sorted(arrived):
+            running = self.stage.build(bucket)
+            yield from self._send(running.take(arrived.pop(bucket)))
+            yield from self._send(running.end())
+
+    def _send(self, packets: Iterator[Packet]) -> Iterator[pa.RecordBatch]:
+        followed = any(self.stage.plan.followed)
+        for packet in packets:
+            if packet.kind != "joined":  # a batch ends: the court hears it from Spark
+                yield from pack(packet, self.labels) if followed else in_batches(packet.table)
 
 
 @dataclass(frozen=True)
 class Judge:
     """Results pass; rows that several buckets have seen get their verdict."""
 
-    plan: JoinPlan
+    stage: VerdictStage
 
     def __call__(self, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        naming, ordered = self.plan.naming, self.plan.node.emit == "ordered"
-        verdicts = {verdict.number: verdict.build() for verdict in self.plan.verdicts()}
-        held = HeldResults()
-        for _, number, kind, table in unpack(packed):
-            if kind == "results":
-                results = Results.from_table(table)
-                if ordered:
-                    held.add(results)
-                else:
-                    yield from in_batches(naming.assemble(results.payload, results.ts, results.te))
-            elif kind == "invalid":
-                yield from in_batches(naming.assemble_marked(INVALID_FLAG, number, table))
-            else:
-                list(verdicts[number].on_batch(0 if kind == "candidate" else 1, Batch.from_table(table)))
-        for verdict in verdicts.values():
-            for output in finish(verdict):
-                assert isinstance(output, Results)
-                held.add(output)
-        for results in held.release(FOREVER):
-            yield from in_batches(naming.assemble(results.payload, results.ts, results.te))
+        courts: dict[int, RunningVerdictStage] = {}
+        for packet in unpack(packed):
+            if packet.bucket not in courts:
+                courts[packet.bucket] = self.stage.build(packet.bucket)
+            yield from _rows(courts[packet.bucket].take([packet]))
+        for court in courts.values():
+            yield from _rows(court.end())
+
+
+def _rows(packets: Iterable[Packet]) -> Iterator[pa.RecordBatch]:
+    for packet in packets:
+        yield from in_batches(packet.table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 )
 
 from streamjoin.algebra import (
+    Arrival,
     Band,
     Emit,
     Grace,
@@ -40,14 +41,16 @@ from streamjoin.algebra import (
 from streamjoin.algebra.policy import Hold, one_of
 from streamjoin.algebra.predicate import Closed
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.delay import output_delay
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.planner import JoinPlan, order_of, plan_join
+from streamjoin.runtime import Arrivals
 from streamjoin.spark.batch import run_batch
-from streamjoin.spark.explain import remember
+from streamjoin.spark.explain import made_by, remember
 from streamjoin.spark.frames import InputFrame, key_columns, reason
 from streamjoin.spark.predicates import bind_predicates, both
-from streamjoin.spark.stream import run_stream
+from streamjoin.spark.stream import run_stream, stored_call
 
 MOST_DEFAULT_BUCKETS: Final = 64
 
@@ -72,6 +75,8 @@ class JoinCall:
     hold: str = "auto"
     lateness: Any = None
     late: Any = "drop"
+    idle_after: Any = None
+    timers: bool = False
     invalid: str = "fail"
     suffix: str = "_right"
     validity: tuple[str, str] = ("valid_from", "valid_to")
@@ -82,15 +87,21 @@ class JoinCall:
         """The joined frame, lazily."""
         inputs = self._frames()
         plan = plan_join(self._node(inputs))
+        idle_after = self._idle_after()
         schema = result_schema(plan, inputs)
         prepared = (inputs[0].prepared(), inputs[1].prepared())
-        if inputs[0].streaming:
-            frame = run_stream(plan, prepared, schema, self._slack(inputs, plan.node))
+        if any(part.streaming for part in inputs):
+            ended = tuple(not part.streaming for part in inputs)
+            arrivals = Arrivals(self._slack(inputs, plan.node), ended, idle_after)
+            plan = replace(plan, arrivals=arrivals, timers=self.timers)
+            call = stored_call(plan, schema, tuple(made_by(part.frame) for part in inputs))
+            frame = run_stream(plan, prepared, schema, call)
         else:
+            call = None
             frame = run_batch(plan, prepared, schema)
         if plan.residual is not None:
-            frame = _filtered(frame, plan)
-        return remember(frame, plan)
+            frame = filtered(frame, plan)
+        return remember(frame, plan, None if call is None else call["name"])
 
     def _frames(self) -> tuple[InputFrame, InputFrame]:
         frames: list[Any] = list(self.frames) if isinstance(self.frames, list | tuple) else [self.frames]
@@ -100,13 +111,7 @@ class JoinCall:
             raise UnsupportedError(
                 f"this version joins two frames, got {len(frames)}", hint="join two, then join the result with the next"
             )
-        one, two = InputFrame(0, frames[0]), InputFrame(1, frames[1])
-        if one.streaming != two.streaming:
-            raise UnsupportedError(
-                "this version joins two batch frames or two streaming frames, not one of each",
-                hint="read both with spark.readStream, or join inside foreachBatch",
-            )
-        return one, two
+        return InputFrame(0, frames[0]), InputFrame(1, frames[1])
 
     def _node(self, inputs: tuple[InputFrame, InputFrame]) -> JoinNode:
         by, keys = self._keys(inputs)
@@ -218,6 +223,8 @@ class JoinCall:
                     )
                 windows[number], names[number] = Validity(start, end), start
             elif time is not None:
+                if isinstance(time, Arrival):
+                    time = F.current_timestamp()  # on a stream, Spark makes it the clock of the micro-batch
                 if window is None and not event:
                     raise CallError(
                         f"input {number} has a time but no window",
@@ -270,26 +277,62 @@ class JoinCall:
                 raise CallError("lateness needs a time", hint="give time= and window=")
             lateness.resolve(axis)
 
-    def _slack(self, inputs: tuple[InputFrame, InputFrame], node: JoinNode) -> tuple[Grace, Grace]:
-        """How late the rows of each streaming input may be: as the call says, or as its watermark does."""
-        found: list[Grace] = []
-        for part, given, side in zip(inputs, self._per_input(self.lateness, "lateness"), node.inputs, strict=True):
-            if node.axis is None or side.time is None:
+    def _slack(self, inputs: tuple[InputFrame, InputFrame], node: JoinNode) -> tuple[Grace | None, Grace | None]:
+        """How late the rows of each input may be; None for one that makes no progress: static, or without time."""
+        if node.axis is None and all(part.streaming for part in inputs):
+            raise CallError(
+                "a streaming join needs time, or its state would grow for ever",
+                hint='give time="ts" and window=sj.Range("10 minutes"), or use sj.join_interval',
+            )
+        one, two = (
+            self._slack_of(part, given, time, side.time, node.axis)
+            for part, given, time, side in zip(
+                inputs,
+                self._per_input(self.lateness, "lateness"),
+                self._per_input(self.time, "time"),
+                node.inputs,
+                strict=True,
+            )
+        )
+        return one, two
+
+    def _slack_of(
+        self, part: InputFrame, given: Grace | None, time: Any, column: str | None, axis: TimeAxis | None
+    ) -> Grace | None:
+        """As the call says, or the frame's watermark; or as is known: rows stamped on arrival, results of a join."""
+        if axis is None or not part.streaming:
+            return None
+        assert column is not None
+        if given is not None:
+            return given.resolve(axis)
+        if isinstance(time, Arrival):
+            return Grace(0)
+        delay = part.watermark_delay(column)
+        if delay is not None and axis is TimeAxis.TIMESTAMP:
+            return Grace(delay * 1000)
+        joined = part.joined_by(column)
+        if joined is not None:
+            return Grace(output_delay(joined, column))
+        raise CallError(
+            f"nothing says how late rows of input {part.number} may be, and guessing would lose rows",
+            hint=f'give lateness=sj.Grace("10 seconds"), or use withWatermark("{column}", "10 seconds")',
+        )
+
+    def _idle_after(self) -> int | None:
+        """In microseconds of the clock, which is not the time of the rows."""
+        if not isinstance(self.timers, bool):
+            raise CallError(f"timers must be True or False, got {self.timers!r}")
+        if self.idle_after is None:
+            if self.timers:
                 raise CallError(
-                    "a streaming join needs time, or its state would grow for ever",
-                    hint='give time="ts" and window=sj.Range("10 minutes"), or use sj.join_interval',
+                    "timers=True looks for idle inputs, and nothing says when an input is idle",
+                    hint='give idle_after="30 seconds"',
                 )
-            if given is not None:
-                found.append(given.resolve(node.axis))
-                continue
-            delay = part.watermark_delay(side.time)
-            if delay is None or node.axis is not TimeAxis.TIMESTAMP:
-                raise CallError(
-                    f"nothing says how late rows of input {part.number} may be, and guessing would lose rows",
-                    hint=f'give lateness=sj.Grace("10 seconds"), or use withWatermark("{side.time}", "10 seconds")',
-                )
-            found.append(Grace(delay * 1000))
-        return found[0], found[1]
+            return None
+        ticks = TimeAxis.TIMESTAMP.ticks(self.idle_after, "idle_after")
+        if ticks <= 0:
+            raise CallError(f"idle_after must be positive, got {self.idle_after!r}", hint='idle_after="30 seconds"')
+        return ticks
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 
@@ -403,7 +446,7 @@ def _time_type(plan: JoinPlan) -> DataType:
     return LongType() if plan.node.axis is TimeAxis.INTEGER else from_arrow_type(plan.node.time_type)
 
 
-def _filtered(frame: DataFrame, plan: JoinPlan) -> DataFrame:
+def filtered(frame: DataFrame, plan: JoinPlan) -> DataFrame:
     """What Spark keeps of the rows by the theta expression."""
     assert plan.residual is not None
     try:

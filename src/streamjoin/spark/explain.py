@@ -17,18 +17,30 @@ from streamjoin.errors import CallError
 from streamjoin.plan.planner import JoinPlan
 
 _KEY: Final = "streamjoin.plan"
+_CALL: Final = "_streamjoin_call"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
 _plans: dict[int, JoinPlan] = {}
 _ids = itertools.count(1)
 _UNITS: Final = (("d", 86_400_000_000), ("h", 3_600_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1))
 
 
-def remember(frame: DataFrame, plan: JoinPlan) -> DataFrame:
-    """The frame, with its plan's id in the metadata of its columns, where it survives filter, select and withColumn."""
+def remember(frame: DataFrame, plan: JoinPlan, call: str | None = None) -> DataFrame:
+    """The frame, with its plan's id in the metadata of its columns, where it survives filter, select and withColumn.
+
+    The name of a streaming call is with this very frame only: whatever is made from it is no longer its result.
+    """
     number = next(_ids)
     _plans[number] = plan
     _plans.pop(number - PLANS_KEPT, None)
-    return frame.select(*(_marked(column, number) for column in frame.schema.fields))
+    marked: Any = frame.select(*(_marked(column, number) for column in frame.schema.fields))
+    marked.__dict__[_CALL] = call
+    return marked  # type: ignore[no-any-return]
+
+
+def made_by(frame: DataFrame) -> str | None:
+    """The name of the streaming call that returned this very frame."""
+    name: str | None = frame.__dict__.get(_CALL)
+    return name
 
 
 def _marked(column: StructField, number: int) -> Column:
@@ -39,13 +51,18 @@ def _marked(column: StructField, number: int) -> Column:
 def plan_of(frame: DataFrame) -> JoinPlan:
     """The plan of the last streamjoin call that made this frame."""
     for column in frame.schema.fields:
-        number = (column.metadata or {}).get(_KEY)
-        if number in _plans:
-            return _plans[number]
+        plan = plan_by_mark(column)
+        if plan is not None:
+            return plan
     raise CallError(
         "this frame does not come from a streamjoin call",
         hint="explain the frame that sj.join returned, or one made from it",
     )
+
+
+def plan_by_mark(column: StructField) -> JoinPlan | None:
+    """The plan whose id a column carries; None when it carries none."""
+    return _plans.get((column.metadata or {}).get(_KEY, 0))
 
 
 def describe(plan: JoinPlan) -> str:
@@ -71,7 +88,10 @@ def describe(plan: JoinPlan) -> str:
         who = " and ".join(f"input {n}" for n in (0, 1) if plan.followed[n])
         lines.append(f"verdict        a second stage decides which rows of {who} met nobody")
     for number, part in enumerate(node.inputs):
-        lines.append(f"input {number}        {_kept(plan, number, part.window)}")
+        lines.append(f"input {number}        {_kept(plan, number, part.window)}{_arriving(plan, number)}")
+    if plan.arrivals.idle_after is not None:
+        looked = "timers look for it" if plan.timers else "looked at when any input delivers"
+        lines.append(f"idle           after {in_units(plan.arrivals.idle_after, pa.timestamp('us'))}, {looked}")
     return "\n".join(lines)
 
 
@@ -111,6 +131,14 @@ def _kept(plan: JoinPlan, number: int, window: Window | None) -> str:
     if forget_after is not None:
         return f"a row is kept until the other input's progress is {in_units(forget_after, kind)} beyond its time"
     return "no time: every row is kept"
+
+
+def _arriving(plan: JoinPlan, number: int) -> str:
+    """What a stream adds: how late its rows may be, or that it is there from the start."""
+    if plan.arrivals.ended and plan.arrivals.ended[number]:
+        return "; static, in the state from the start"
+    lateness = plan.arrivals.lateness[number]
+    return "" if lateness is None else f"; rows may be {in_units(lateness.delay, plan.node.time_type)} late"
 
 
 def _window(window: Window, kind: pa.DataType | None) -> str:

@@ -34,6 +34,8 @@ from pyspark.sql.types import (
 
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import CallError, UnsupportedError, unknown_column
+from streamjoin.plan.planner import JoinPlan
+from streamjoin.spark.explain import plan_by_mark
 from streamjoin.state.batch import RESERVED_PREFIX
 
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
@@ -181,6 +183,12 @@ class InputFrame:
             if column.name == source and "spark.watermarkDelayMs" in (column.metadata or {}):
                 return int(column.metadata["spark.watermarkDelayMs"])
         return None
+
+    def joined_by(self, name: str) -> JoinPlan | None:
+        """The streaming join that a column comes from, as it left it; None when there is none."""
+        source = self.renamed.get(name, name)
+        plan = next((plan_by_mark(column) for column in self.frame.schema.fields if column.name == source), None)
+        return plan if plan is not None and source in plan.naming.schema.names else None
 
     def time_axis(self, name: str) -> TimeAxis:
         """The axis that a time column counts on."""

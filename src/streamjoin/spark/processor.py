@@ -1,106 +1,134 @@
-"""What crosses into Spark's state: one operator per bucket, in `transformWithStateInPandas`.
+"""What crosses into Spark's state: one stage of a join per bucket, in `transformWithStateInPandas`.
 
     blobs      MapState, name -> blob. A blob never changes under its name, so only new names are written
-    manifest   ValueState: the operator's manifest, the names of its blobs, and a token that is new with every commit
+    manifest   ValueState: which stage and bucket this is, what the stage says of itself, the names of its blobs, and a
+               token that is new with every commit
+    call       ValueState, written once: the join itself, so that the state can be read without the program
 
-A worker keeps the operators that it has run. When the manifest's token is the one that it left behind, the operator
-goes on without reading anything; otherwise it is restored, from blobs that this host has seen or from the store. A task
-that fails leaves behind an operator whose token was never committed, and nobody ever asks for it.
+A worker keeps the stages that it has run. When the manifest's token is the one that it left behind, the stage goes on
+without reading anything; otherwise it is restored, from blobs that this host has seen or from the store. A task that
+fails leaves behind a stage whose token was never committed, and nobody ever asks for it.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import Any, Final
 
 import pandas as pd
-import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamjoin.algebra import Grace
 from streamjoin.errors import SnapshotError
-from streamjoin.operators import Operator, Results, Rows
-from streamjoin.plan.planner import JoinPlan
-from streamjoin.runtime import run_micro_batch
 from streamjoin.spark.blob_cache import BlobCache, clean_up
-from streamjoin.spark.packing import progress_of
-from streamjoin.state import Batch, Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.spark.packing import COLUMNS, Packet
+from streamjoin.spark.stages import RunningJoinStage, RunningStage, Stage
+from streamjoin.state import Snapshot
 
-OUTPUT_SCHEMA: Final = "blob binary"
-OPERATORS_KEPT: Final = 16
+FORMAT: Final = 2
+STAGES_KEPT: Final = 16
 
 
 @dataclass
 class Remembered:
-    """An operator as it was after a commit, and the names of the blobs that the store has of it."""
+    """A stage as it was after a commit, and the names of the blobs that the store has of it."""
 
-    operator: Operator
-    stored: set[str]
+    state: str  # the name of this state: no other has it
+    bucket: int
+    stage: RunningStage
+    stored: set[str] = field(default_factory=set)
+    is_new: bool = False
 
 
 _remembered: OrderedDict[str, Remembered] = OrderedDict()
 
 
-class JoinProcessor(StatefulProcessor):
-    """The stateful part of a streaming join."""
+class StageProcessor(StatefulProcessor):
+    """A stage of a streaming join. `call` is what is stored of the join; with `idle_timer`, in milliseconds, a timer
+    looks for idle inputs when nothing comes.
+    """
 
-    def __init__(self, plan: JoinPlan, lateness: tuple[Grace, Grace]) -> None:
-        self.plan = plan
-        self.lateness = lateness
+    def __init__(
+        self, stage: Stage, labels: tuple[int, ...], call: dict[str, Any], idle_timer: int | None = None
+    ) -> None:
+        self.stage, self.labels, self.idle_timer = stage, labels, idle_timer
+        self.call_json = json.dumps({"stage": stage.name, **call})
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the two state variables."""
+        """Open the state variables."""
+        self.handle = handle
         self.blobs = handle.getMapState("blobs", "name string", "blob binary")
         self.manifest = handle.getValueState("manifest", "json string")
+        self.call = handle.getValueState("call", "json string")
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
         """One micro-batch of one bucket."""
-        arrived: dict[int, list[Batch]] = defaultdict(list)
-        progress: dict[int, int] = {}
-        bucket = 0
-        for frame in rows:
-            for bucket, number, kind, blob in zip(  # noqa: B007
-                frame["bucket"], frame["input"], frame["kind"], frame["blob"], strict=True
-            ):
-                if kind == "rows":
-                    arrived[number].append(Batch.from_table(table_from_bytes(blob)))
-                elif kind == "progress":
-                    time = self.lateness[number].progress(progress_of(blob))
-                    progress[number] = max(time, progress.get(number, time))
-                else:
-                    yield packed(self.plan.naming.assemble_marked("_invalid", number, table_from_bytes(blob)))
-        state, known = self._load(int(bucket))
-        batches = {number: Batch.concat(parts) for number, parts in arrived.items()}
-        for output in run_micro_batch(known.operator, batches, progress):
-            if isinstance(output, Results):
-                yield packed(self.plan.naming.assemble(output.payload, output.ts, output.te))
-            elif isinstance(output, Rows) and output.name == "late":
-                yield packed(self.plan.naming.assemble_marked("_late", output.input, output.batch.payload))
-        self._save(state, known)
+        packets = list(packets_of(rows))
+        known, read = self._load(packets[0].bucket)
+        if self.idle_timer is not None:
+            self.handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + self.idle_timer + 1)
+        yield from self._run(known, known.stage.take(packets), read)
 
-    def _load(self, bucket: int) -> tuple[str, Remembered]:
-        """The name of this bucket's state, and its operator."""
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N803
+        """Rows of a static input, before the first micro-batch."""
+        packets = list(packets_of([initialState]))
+        known, _ = self._load(packets[0].bucket)
+        assert isinstance(known.stage, RunningJoinStage), "only a join has static inputs"
+        known.stage.put(packets)
+        self._save(known)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
+        """Nothing has come for a while."""
+        known, read = self._load(None)
+        clock = timerValues.getCurrentProcessingTimeInMs() * 1000
+        yield from self._run(known, known.stage.tick(clock), read)
+
+    def _run(self, known: Remembered, packets: Iterator[Packet], read: int) -> Iterator[pd.DataFrame]:
+        joining = 0
+        while True:
+            began = perf_counter_ns()
+            packet = next(packets, None)
+            joining += perf_counter_ns() - began
+            if packet is None:
+                break
+            yield from self._packed(packet)
+        began = perf_counter_ns()
+        self._save(known)
+        took = {"read_us": read // 1000, "join_us": joining // 1000, "write_us": (perf_counter_ns() - began) // 1000}
+        yield from self._packed(Packet(known.bucket, 0, "figures", known.stage.figures() | took))
+
+    def _packed(self, packet: Packet) -> Iterator[pd.DataFrame]:
+        label = self.labels[packet.bucket]
+        for blob in packet.blobs():
+            row = (label, packet.bucket, packet.number, packet.kind, blob)
+            yield pd.DataFrame({name: [value] for name, value in zip(COLUMNS, row, strict=True)})
+
+    def _load(self, bucket: int | None) -> tuple[Remembered, int]:
+        """This bucket's stage, and how many nanoseconds it took to have it."""
+        began = perf_counter_ns()
         stored = self.manifest.get()
         if stored is None:
+            assert bucket is not None
             clean_up()  # a new state is a good moment to look for those of queries that are gone
-            return uuid.uuid4().hex, Remembered(self.plan.join_in(bucket).build(), set())
+            known = Remembered(uuid.uuid4().hex, bucket, self.stage.build(bucket), is_new=True)
+            return known, perf_counter_ns() - began
         manifest = json.loads(stored[0])
-        check_identity(manifest["identity"], self.plan.identity)
-        known = _remembered.pop(manifest["token"], None)
-        if known is None:
-            operator = self.plan.join_in(bucket).build()
+        check_identity(manifest, self.stage)
+        remembered = _remembered.pop(manifest["token"], None)
+        if remembered is None:
+            running = self.stage.build(manifest["bucket"])
             blobs = StoredBlobs(manifest["blobs"], self.blobs, BlobCache(manifest["state"]))
-            operator.restore(Snapshot(manifest["operator"], blobs))
-            known = Remembered(operator, set(manifest["blobs"]))
-        return manifest["state"], known
+            running.restore(Snapshot(manifest, blobs))
+            remembered = Remembered(manifest["state"], manifest["bucket"], running, set(manifest["blobs"]))
+        return remembered, perf_counter_ns() - began
 
-    def _save(self, state: str, known: Remembered) -> None:
-        snapshot = known.operator.snapshot()
-        names, cache = set(snapshot.blobs), BlobCache(state)
+    def _save(self, known: Remembered) -> None:
+        snapshot = known.stage.snapshot()
+        names, cache = set(snapshot.blobs), BlobCache(known.state)
         for name in names - known.stored:
             blob = snapshot.blobs[name]
             self.blobs.updateValue((name,), (blob,))
@@ -108,22 +136,39 @@ class JoinProcessor(StatefulProcessor):
         for name in known.stored - names:
             self.blobs.removeKey((name,))
             cache.drop(name)
+        if known.is_new:
+            self.call.update((self.call_json,))
         token = uuid.uuid4().hex
-        manifest = {"token": token, "state": state, "blobs": sorted(names), "operator": snapshot.manifest}
-        manifest["identity"] = self.plan.identity
+        manifest = {
+            "format": FORMAT,
+            "stage": self.stage.name,
+            "bucket": known.bucket,
+            "state": known.state,
+            "token": token,
+            "blobs": sorted(names),
+            "identity": self.stage.plan.identity,
+            **snapshot.manifest,
+        }
         self.manifest.update((json.dumps(manifest),))
-        known.stored = names
+        known.stored, known.is_new = names, False
         _remembered[token] = known
-        while len(_remembered) > OPERATORS_KEPT:
+        while len(_remembered) > STAGES_KEPT:
             _remembered.popitem(last=False)
 
     def close(self) -> None:
         """Nothing to close: what is remembered is meant to outlive the task."""
 
 
+def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
+    """The packets of packed rows that Spark hands over in pandas frames."""
+    for frame in frames:
+        for bucket, number, kind, blob in zip(*(frame[name] for name in COLUMNS[1:]), strict=True):
+            yield Packet.of(int(bucket), int(number), kind, blob)
+
+
 @dataclass
 class StoredBlobs(Mapping[str, bytes]):
-    """The blobs of a stored operator: from this host's files, or else from the store."""
+    """The blobs of a stored stage: from this host's files, or else from the store."""
 
     names: list[str]
     store: Any
@@ -144,16 +189,14 @@ class StoredBlobs(Mapping[str, bytes]):
         return len(self.names)
 
 
-def check_identity(stored: dict[str, str], current: dict[str, str]) -> None:
+def check_identity(manifest: dict[str, Any], stage: Stage) -> None:
     """Refuse to go on with the state of another join, and say in what it differs."""
-    for name, value in current.items():
+    if manifest.get("format") != FORMAT:
+        raise SnapshotError(f"this state has format {manifest.get('format')}, this version reads {FORMAT}")
+    stored = manifest["identity"]
+    for name, value in stage.plan.identity.items():
         if stored.get(name) != value:
             raise SnapshotError(
                 f"this state was made by another join: {name} was {stored.get(name)}, and is {value}",
                 hint="start with a new checkpoint, or restore the old call",
             )
-
-
-def packed(table: pa.Table) -> pd.DataFrame:
-    """Finished rows on their way out, still packed."""
-    return pd.DataFrame({"blob": [table_to_bytes(table)]})

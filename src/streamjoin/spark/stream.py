@@ -1,27 +1,40 @@
 """A plan on streaming frames: pack, exchange, operate with state, unpack. The same pieces as for a batch.
 
+    frame 0 --pack--\\
+                      exchange by bucket --join stage--> [exchange --verdict stage-->] figures --> unpack
+    frame 1 --pack--/
+
 Every task of an input tells every bucket the largest time stamp it has seen, so each bucket learns every input's
 progress without Spark's watermark, which would drop late rows before we see them.
+
+A static frame beside a streaming one goes into the state once, as the join stage's initial state: its packets wait in
+the buckets for the first micro-batch. It is frozen then.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final
+from time import perf_counter_ns
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from streamjoin.algebra import Grace
-from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.errors import CallError
 from streamjoin.plan.planner import JoinPlan
-from streamjoin.spark.batch import Pack, in_batches
+from streamjoin.plan.stored import to_stored
+from streamjoin.spark.batch import Pack, Packed, in_batches
+from streamjoin.spark.figures import observed
 from streamjoin.spark.labels import bucket_labels
-from streamjoin.spark.packing import PACKED_SCHEMA, pack_progress
-from streamjoin.spark.processor import OUTPUT_SCHEMA, JoinProcessor
+from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack
+from streamjoin.spark.processor import StageProcessor
+from streamjoin.spark.stages import JoinStage, VerdictStage
 from streamjoin.state import table_from_bytes
 
 PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
@@ -29,48 +42,92 @@ ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateSto
 
 
 def run_stream(
-    plan: JoinPlan, frames: tuple[DataFrame, DataFrame], schema: StructType, lateness: tuple[Grace, Grace]
+    plan: JoinPlan, frames: tuple[DataFrame, DataFrame], schema: StructType, call: dict[str, Any]
 ) -> DataFrame:
-    """The result of a plan over two streaming frames, as a streaming frame of this schema."""
+    """The result of a plan over frames of which at least one is streaming, as a streaming frame of this schema."""
     check_session(frames[0])
-    if any(plan.followed):
-        raise UnsupportedError(
-            f"a streaming {plan.join.how} join whose rows go to several buckets is not there yet",
-            hint="give equality keys (by=), or buckets=1",
-        )
-    buckets = plan.partitioning.buckets
-    labels = bucket_labels(buckets)
-    packed = [
-        frame.mapInArrow(PackWithProgress(Pack(plan, number, labels)), PACKED_SCHEMA)
-        for number, frame in enumerate(frames)
-    ]
-    joined = (
-        reduce(DataFrame.unionAll, packed)
-        .groupBy("label")
-        .transformWithStateInPandas(JoinProcessor(plan, lateness), OUTPUT_SCHEMA, "append", "none")
+    labels = bucket_labels(plan.partitioning.buckets)
+    streams, tables = [], []
+    for number, frame in enumerate(frames):
+        pack_rows = Pack(plan, number, labels)
+        if plan.arrivals.ended[number]:
+            tables.append(frame.mapInArrow(pack_rows, PACKED_SCHEMA))
+        else:
+            clocked = plan.arrivals.idle_after is not None
+            if clocked:
+                frame = frame.withColumn("clock", F.unix_micros(F.current_timestamp()))
+            streams.append(frame.mapInArrow(PackWithProgress(pack_rows, clocked), PACKED_SCHEMA))
+    packed = reduce(DataFrame.unionAll, streams)
+    joined = packed.groupBy("label").transformWithStateInPandas(
+        StageProcessor(JoinStage(plan), labels, call, idle_timer(plan)),
+        PACKED_SCHEMA,
+        "append",
+        "processingTime" if plan.timers else "none",
+        initialState=reduce(DataFrame.unionAll, tables).groupBy("label") if tables else None,
     )
-    return joined.mapInArrow(unpack_rows, schema)
+    if any(plan.followed):
+        processor = StageProcessor(VerdictStage(plan), labels, call)
+        joined = joined.groupBy("label").transformWithStateInPandas(processor, PACKED_SCHEMA, "append", "none")
+    return observed(joined, plan.node.axis).mapInArrow(unpack_rows, schema)
+
+
+def stored_call(plan: JoinPlan, schema: StructType, reads: tuple[str | None, ...]) -> dict[str, Any]:
+    """What is stored of a join beside its state: enough to read the state without the program.
+
+    `reads` names, of each input, the join whose result it is, as it left that join; None for any other frame.
+    """
+    call = {"node": to_stored(plan.node), "arrivals": to_stored(plan.arrivals), "schema": schema.json(), "reads": reads}
+    return {"name": hashlib.sha256(json.dumps(call).encode()).hexdigest(), **call}
+
+
+def idle_timer(plan: JoinPlan) -> int | None:
+    """After how many milliseconds a timer looks for idle inputs; None without timers."""
+    return -(-plan.arrivals.idle_after // 1000) if plan.timers and plan.arrivals.idle_after is not None else None
 
 
 @dataclass(frozen=True)
 class PackWithProgress:
-    """Rows of one input to blobs, and how far the input is to every bucket."""
+    """Rows of one input to blobs, and how far the input is to every bucket.
+
+    `clocked`: the last column is the batch's clock, and travels with the progress.
+    """
 
     pack: Pack
+    clocked: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        largest: list[int] = []
-        yield from self.pack.run(batches, largest)
-        if largest:
-            for bucket, label in enumerate(self.pack.labels):
-                yield pack_progress(label, bucket, self.pack.number, max(largest))
+        began, packed, seen = perf_counter_ns(), Packed(), _Clock()
+        yield from self.pack.run(seen.taken_off(batches) if self.clocked else batches, packed)
+        if not packed.rows:
+            return
+        # Includes the time that Spark takes to deliver the rows: the two cannot be told apart from in here.
+        told: dict[str, Any] = {"largest": packed.largest, "clock": seen.time}
+        counts = {"rows": packed.rows, "invalid": packed.invalid, "us": (perf_counter_ns() - began) // 1000}
+        for bucket in range(len(self.pack.labels)):
+            # Every bucket hears of the time, one of them of the rest: figures are summed over buckets.
+            report = told | (counts if bucket == 0 else dict.fromkeys(counts, 0))
+            yield from pack(Packet(bucket, self.pack.number, "progress", report), self.pack.labels)
+
+
+@dataclass
+class _Clock:
+    """Takes the clock off the rows, and remembers it."""
+
+    time: int | None = None
+
+    def taken_off(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                self.time = batch.column(batch.num_columns - 1)[0].as_py()
+            yield batch.select(range(batch.num_columns - 1))
 
 
 def unpack_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Blobs of finished rows to rows."""
     for batch in batches:
-        for blob in batch.column(0):
-            yield from in_batches(table_from_bytes(blob.as_buffer()))
+        for kind, blob in zip(batch.column(3), batch.column(4), strict=True):
+            if kind.as_py() == "final":
+                yield from in_batches(table_from_bytes(blob.as_buffer()))
 
 
 def check_session(frame: DataFrame) -> None:

@@ -49,6 +49,12 @@ class Run:
         return int(self.rows.te.min())
 
     @cached_property
+    def half_end(self) -> int:
+        """When progress is here, at least half of the rows can go."""
+        middle = (len(self.rows) - 1) // 2
+        return int(np.partition(self.rows.te, middle)[middle])
+
+    @cached_property
     def by_end(self) -> Indices:
         """The positions of the rows ordered by their ends, so that the next to expire are found without a scan."""
         return np.argsort(self.rows.te, kind="stable")

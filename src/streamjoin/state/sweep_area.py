@@ -7,7 +7,9 @@ Three operations: `insert` a batch as a run, `probe` with a run of another input
 2. Runs are immutable. What changes lies beside them: which rows have met a partner, how far expiry has come.
 3. Runs merge geometrically: after a purge each run is more than twice as large as all younger ones together, so there
    are O(log n) runs, and a row is copied O(log n) times in its life. A merge leaves the expired behind.
-4. A run whose last end is behind progress is dropped whole. After progress has passed everything, nothing is kept.
+4. A run whose last end is behind progress is dropped whole, and one of which half has expired is written anew without
+   it: copying the other half is paid for by what goes. So at most half of what is kept is expired, and after progress
+   has passed everything, nothing is kept.
 
 Rows that must know their fate (outer, semi, anti joins) are *tracked*: `purge` hands out the removed ones together with
 whether they had a partner. Cost of a purge: O(log n) per run when nothing expires, O(expired) when rows are tracked.
@@ -15,6 +17,7 @@ whether they had a partner. Cost of a purge: O(log n) per run when nothing expir
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,6 +55,13 @@ class Kept:
     expired: int = 0  # how many rows, in order of their ends, have been handed out
     fresh: bool = True  # came after the last purge: nothing of it has been removed, not even what is behind progress
     pieces: list[Pieces] = field(default_factory=list)
+    # Names what has been noted beside the run: new with every change, and with every attempt at it, so that two
+    # attempts at one micro-batch can never take each other's notes for their own.
+    notes: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def note(self) -> None:
+        """What lies beside the run has changed."""
+        self.notes = uuid.uuid4().hex
 
     def all_pieces(self) -> Pieces:
         """The pieces of all rows, in one."""
@@ -120,9 +130,16 @@ class SweepArea:
                 if decided is not None:
                     yield decided
         before = self.rows
-        self.kept = [kept for kept in self.kept if kept.run.last_end > self.progress]
+        self.kept = [
+            self._merge([kept]) if self._half_expired(kept.run) else kept
+            for kept in self.kept
+            if kept.run.last_end > self.progress
+        ]
         self._merge_geometrically()
         self.removed += before - self.rows
+
+    def _half_expired(self, run: Run) -> bool:
+        return run.first_end <= self.progress and run.half_end <= self.progress
 
     def _hand_out(self, kept: Kept) -> Decided | None:
         run = kept.run
@@ -141,6 +158,7 @@ class SweepArea:
             mine = new_row[row] >= 0
             pieces = (new_row[row[mine]], start[mine], end[mine])
             kept.pieces = [(row[~mine], start[~mine], end[~mine])]
+            kept.note()
         return Decided(run.rows.take(positions), kept.matched[positions], pieces)
 
     def _merge_geometrically(self) -> None:
@@ -184,19 +202,19 @@ class SweepArea:
             names = {"run": f"{name}/run/{kept.run.id}"}
             makers[names["run"]] = partial(_run_bytes, kept.run)
             if kept.matched is not None:
-                # Marks are only ever added, so their number tells one state of them from another.
-                names["matched"] = f"{name}/matched/{kept.run.id}/{int(kept.matched.sum())}"
+                names["matched"] = f"{name}/matched/{kept.run.id}/{kept.notes}"
                 makers[names["matched"]] = partial(_mask_bytes, kept.matched.copy())
             if self.covered:
-                names["pieces"] = f"{name}/pieces/{kept.run.id}/{kept.expired}-{len(kept.all_pieces()[0])}"
+                names["pieces"] = f"{name}/pieces/{kept.run.id}/{kept.notes}"
                 makers[names["pieces"]] = partial(_pieces_bytes, kept.all_pieces())
             figures = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
-            runs.append({**figures, "names": names})
-        return Snapshot({"progress": self.progress, "runs": runs}, Blobs(makers))
+            runs.append({**figures, "notes": kept.notes, "names": names})
+        return Snapshot({"progress": self.progress, "removed": self.removed, "runs": runs}, Blobs(makers))
 
     def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
         self.progress = snapshot.manifest["progress"]
+        self.removed = snapshot.manifest["removed"]
         self.kept = []
         for entry in snapshot.manifest["runs"]:
             names = entry["names"]
@@ -207,6 +225,7 @@ class SweepArea:
                 None,
                 entry["expired"],
                 entry["fresh"],
+                notes=entry["notes"],
             )
             if self.tracked:
                 bits = np.frombuffer(snapshot.blobs[names["matched"]], np.uint8)

@@ -1,0 +1,249 @@
+"""The end of a finite stream: what a stopped query still holds, from the state in its checkpoint.
+
+Every stage of every join is restored from Spark's state, told that nothing comes any more, and what leaves it goes into
+the stage after it, as it would in the query:
+
+    stored state --\\
+                     exchange by bucket --> restore, take, end --> packets --> ...
+    packets -------/
+
+The join itself comes from the state too (see `plan.stored`), so the program that made it is not needed. Nothing is
+collected on the driver but one row per stage, which says what the stage is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlparse
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
+
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.planner import JoinPlan, plan_join
+from streamjoin.plan.stored import from_stored
+from streamjoin.spark.batch import Pack
+from streamjoin.spark.build import filtered
+from streamjoin.spark.labels import bucket_labels
+from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack
+from streamjoin.spark.stages import JoinStage, Stage, VerdictStage
+from streamjoin.spark.stream import unpack_rows
+from streamjoin.state import Snapshot
+
+# A packed row with the name of what is stored: a blob's, or the manifest's. Packets have none.
+_MANIFEST: Final = "manifest"
+_PACKETS_ONLY: Final = {"bucket": "int", "input": "int", "kind": "string"}
+FINISHED: Final = "streamjoin: this query was ended by sj.finish, and going on would repeat rows"
+
+
+@dataclass(frozen=True)
+class StoredStage:
+    """A stage of a join as a checkpoint has it: the number of Spark's stateful operator, and the call."""
+
+    operator: int
+    call: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Which stage of the join this is."""
+        return str(self.call["stage"])
+
+    @property
+    def join(self) -> str:
+        """The same for all stages of one join."""
+        return str(self.call["name"])
+
+    @property
+    def reads(self) -> list[str | None]:
+        """Of each input, the join whose result it is."""
+        return list(self.call["reads"])
+
+    @property
+    def schema(self) -> StructType:
+        """The result's schema."""
+        return StructType.fromJson(json.loads(self.call["schema"]))
+
+    def plan(self) -> JoinPlan:
+        """The join."""
+        return replace(plan_join(from_stored(self.call["node"])), arrivals=from_stored(self.call["arrivals"]))
+
+
+@dataclass(frozen=True)
+class Finishing:
+    """The joins of a stopped query, by name: the stages of each."""
+
+    spark: SparkSession
+    checkpoint: str
+    joins: dict[str, list[StoredStage]]
+
+    def last(self) -> str:
+        """The join that no other one reads."""
+        read = {name for stages in self.joins.values() for name in stages[0].reads}
+        last = [name for name in self.joins if name not in read]
+        if len(last) > 1:
+            raise UnsupportedError(
+                f"the query of {self.checkpoint} has {len(last)} joins that do not read each other's results directly, "
+                "and what lies between or beside them is not in the checkpoint",
+                hint="end the inputs with a last row far in the future, so that the query itself lets everything go",
+            )
+        return last[0]
+
+    def rest(self, name: str) -> DataFrame:
+        """What a join still holds, with what the joins before it still hold for it."""
+        stages = sorted(self.joins[name], key=lambda stage: stage.name)  # "join" before "verdict"
+        plan = stages[0].plan()
+        labels = bucket_labels(plan.partitioning.buckets)
+        packed = [
+            self._fed(plan, number, before).mapInArrow(Pack(plan, number, labels), PACKED_SCHEMA)
+            for number, before in enumerate(stages[0].reads)
+            if before is not None
+        ]
+        for stage in stages:
+            rows = stored_rows(self.spark, self.checkpoint, stage.operator)
+            for more in packed:
+                rows = rows.unionAll(more.withColumn("name", F.lit(None).cast("string")))
+            running: Stage = JoinStage(plan) if stage.name == "join" else VerdictStage(plan)
+            packed = [rows.repartition(len(labels), "label").mapInArrow(FinishStage(running, labels), PACKED_SCHEMA)]
+        rest = packed[0].mapInArrow(unpack_rows, stages[0].schema)
+        return rest if plan.residual is None else filtered(rest, plan)
+
+    def _fed(self, plan: JoinPlan, number: int, before: str) -> DataFrame:
+        """The rest of an earlier join as an input of a later one."""
+        if before not in self.joins:
+            raise CallError(
+                f"input {number} reads another join, and its state is not in {self.checkpoint}",
+                hint="finish a query after it has run at least one micro-batch",
+            )
+        rest, wanted = self.rest(before), plan.node.inputs[number]
+        given = self.joins[before][0].plan().naming.schema
+        if [(field.name, field.type) for field in given] != [(field.name, field.type) for field in wanted.schema]:
+            raise UnsupportedError(
+                f"input {number} of the later join has columns that were computed from the earlier one's result, "
+                "and how is not in the checkpoint",
+                hint="use columns as they are, of equal types on both sides, or end the inputs with a last row far in "
+                "the future",
+            )
+        return rest.toDF(*(f"c{position}" for position in range(len(given))))
+
+
+def finish_query(spark: SparkSession, checkpoint: str) -> DataFrame:
+    """What the joins of a stopped query still hold, as their last one gives it."""
+    joins: dict[str, list[StoredStage]] = defaultdict(list)
+    for stage in stored_stages(spark, checkpoint):
+        joins[stage.join].append(stage)
+    if not joins:
+        raise CallError(
+            f"the query of {checkpoint} has no state of a streamjoin call",
+            hint="give the checkpointLocation of a query that has run at least one micro-batch",
+        )
+    finishing = Finishing(spark, checkpoint, joins)
+    rest = finishing.rest(finishing.last())
+    mark_finished(spark, checkpoint)
+    return rest
+
+
+@dataclass(frozen=True)
+class FinishStage:
+    """Stored buckets of a stage, and packets for them, to what still leaves."""
+
+    stage: Stage
+    labels: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        manifests: dict[int, dict[str, Any]] = {}
+        blobs: dict[int, dict[str, Any]] = defaultdict(dict)
+        packets: dict[int, list[Packet]] = defaultdict(list)
+        for batch in batches:
+            for label, bucket, number, kind, blob, name in zip(*batch.columns, strict=True):
+                if name.as_py() == _MANIFEST:
+                    manifests[label.as_py()] = json.loads(blob.as_py())
+                elif name.as_py() is not None:
+                    blobs[label.as_py()][name.as_py()] = blob.as_buffer()
+                else:
+                    packet = Packet.of(bucket.as_py(), number.as_py(), kind.as_py(), blob.as_py())
+                    packets[label.as_py()].append(packet)
+        for label in sorted({*manifests, *packets}):
+            running = self.stage.build(self.labels.index(label))
+            if label in manifests:
+                running.restore(Snapshot(manifests[label], blobs[label]))
+            for packet in [*running.take(packets[label]), *running.end()]:
+                yield from pack(packet, self.labels)
+
+
+def stored_stages(spark: SparkSession, checkpoint: str) -> list[StoredStage]:
+    """The stages of our joins that a checkpoint has state of."""
+    try:
+        operators = spark.read.format("state-metadata").load(checkpoint).select("operatorId", "operatorName").distinct()
+        numbers = sorted(row.operatorId for row in operators.collect() if "transformWithState" in row.operatorName)
+    except PySparkException as error:
+        raise CallError(
+            f"there is no state of a streaming query in {checkpoint}",
+            hint="give the checkpointLocation of a query that has run at least one micro-batch",
+        ) from error
+    found = []
+    for number in numbers:
+        try:
+            call = state_variable(spark, checkpoint, number, "call").select("value.json").first()
+        except PySparkException:
+            continue  # another program's operator
+        if call is not None:
+            found.append(StoredStage(number, json.loads(call["json"])))
+    return found
+
+
+def state_variable(spark: SparkSession, checkpoint: str, operator: int, name: str) -> DataFrame:
+    """A state variable of one of the query's stateful operators."""
+    reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", name)
+    return reader.load(checkpoint)
+
+
+def stored_rows(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
+    """All that a stage has stored, as rows for `FinishStage`."""
+    manifests = state_variable(spark, checkpoint, operator, "manifest")
+    blobs = state_variable(spark, checkpoint, operator, "blobs")
+    nothing = [F.lit(None).cast(kind).alias(name) for name, kind in _PACKETS_ONLY.items()]
+    return manifests.select(
+        F.col("key.label").alias("label"),
+        *nothing,
+        F.col("value.json").cast("binary").alias("blob"),
+        F.lit(_MANIFEST).alias("name"),
+    ).unionAll(blobs.select("key.label", *nothing, "user_map_value.blob", "user_map_key.name"))
+
+
+def mark_finished(spark: SparkSession, checkpoint: str) -> None:
+    """Let Spark refuse to go on from this checkpoint.
+
+    The next entry of the query's log of offsets says why: Spark reads it first, cannot, and shows what it has read.
+    """
+    place = urlparse(checkpoint)
+    if place.scheme in ("", "file"):
+        offsets = Path(place.path) / "offsets"
+        numbers = [int(file.name) for file in offsets.iterdir() if file.name.isdigit()]
+        if (offsets / str(max(numbers))).read_text().startswith(FINISHED):
+            return
+        (offsets / str(max(numbers) + 1)).write_text(FINISHED + "\n")
+        return
+    session: Any = spark
+    if not hasattr(session, "_jvm"):
+        raise UnsupportedError(
+            f"{checkpoint} cannot be marked as finished through Spark Connect", hint="finish it from a classic session"
+        )
+    path = session._jvm.org.apache.hadoop.fs.Path(checkpoint + "/offsets")
+    files = path.getFileSystem(session._jsc.hadoopConfiguration())
+    names = [status.getPath().getName() for status in files.listStatus(path)]
+    last = max(int(name) for name in names if name.isdigit())
+    opened = files.open(session._jvm.org.apache.hadoop.fs.Path(path, str(last)))
+    finished = opened.readLine().startswith(FINISHED)
+    opened.close()
+    if not finished:
+        written = files.create(session._jvm.org.apache.hadoop.fs.Path(path, str(last + 1)))
+        written.write((FINISHED + "\n").encode())
+        written.close()

@@ -1,0 +1,83 @@
+"""Streams on Spark, cut in any way and finished, give what the batch gives: a pairwise cover. All of it is `long`."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from tests.spark.pairwise import Choice, pairwise_cover
+from tests.spark.streams import SLACK, Source, counted, random_rows
+
+WINDOW = sj.Range("4 seconds")
+SHAPES: dict[str, dict[str, Any]] = {
+    "keys": {"by": "k"},
+    "band": {"where": sj.band("v", below=0.5, above=0.5)},
+    "overlap": {"where": sj.overlaps("lo", "hi"), "cell": 2},
+    "within": {"where": sj.within("v", "lo", radius=0.8)},
+    "theta": {"where": sj.theta("l.v < r.v")},
+    "interval": {"by": "k"},
+}
+FACTORS = {
+    "shape": list(SHAPES),
+    "how": ["inner", "left", "right", "full", "semi", "anti"],
+    "emit": ["eager", "ordered"],
+    "outer": ["row", "snapshot"],
+    "pieces": [1, 3],
+    "buckets": [1, 2, 5],
+}
+
+
+def _clash(one: Choice, two: Choice) -> bool:
+    return one == ("shape", "interval") and two == ("outer", "snapshot")
+
+
+def _cover() -> list[dict[str, Any]]:
+    cases = pairwise_cover(FACTORS, seed=7, clash=_clash)
+    for case in cases[::12]:
+        case["pieces"] = 17
+    return cases
+
+
+def _all() -> list[dict[str, Any]]:
+    every = FACTORS | {"pieces": [1, 3, 17]}
+    cases = [dict(zip(every, values, strict=True)) for values in itertools.product(*every.values())]
+    return [case for case in cases if (case["shape"], case["outer"]) != ("interval", "snapshot")]
+
+
+def _name(case: dict[str, Any]) -> str:
+    return "-".join(str(value) for value in case.values())
+
+
+def joined(frames: list[DataFrame], case: dict[str, Any]) -> DataFrame:
+    options = {name: case[name] for name in ("how", "emit", "buckets")} | SHAPES[case["shape"]]
+    options["lateness"] = sj.Grace(f"{SLACK} seconds")
+    if case["shape"] == "interval":
+        return sj.join_interval(*frames, on="ts", lower="-2 seconds", upper="3 seconds", **options)
+    return sj.join(frames, time="ts", window=WINDOW, outer=case["outer"], **options)
+
+
+def check(spark: SparkSession, folder: Path, case: dict[str, Any]) -> None:
+    rng, source = random.Random(_name(case)), Source(spark, folder)
+    source.add([random_rows(rng, 40), random_rows(rng, 40)], case["pieces"])
+    expected = counted(joined(source.frames(streaming=False), case))
+    assert expected, "the case itself is wrong: nothing is joined"
+    assert source.finished(joined(source.frames(streaming=True), case)) == expected
+
+
+@pytest.mark.parametrize("case", _cover(), ids=_name)
+def test_differential_a_finished_stream_gives_what_the_batch_gives(
+    spark: SparkSession, tmp_path: Path, case: dict[str, Any]
+) -> None:
+    check(spark, tmp_path, case)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", _all(), ids=_name)
+def test_differential_all_of_it(spark: SparkSession, tmp_path: Path, case: dict[str, Any]) -> None:
+    check(spark, tmp_path, case)

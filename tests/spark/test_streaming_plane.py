@@ -1,0 +1,256 @@
+"""The streaming data plane without a JVM: every predicate, mode and join type, in any number of micro-batches."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from streamjoin.algebra import Band, Grace, Overlaps, Range, TimeAxis, Within
+from streamjoin.errors import LateRowError, SnapshotError
+from streamjoin.plan.expression import Expression
+from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
+from streamjoin.plan.planner import JoinPlan, plan_join
+from streamjoin.runtime import Arrivals
+from tests import oracle, simulator
+from tests.plane import Plane, batch_result, own_cache
+
+__all__ = ["own_cache"]
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+SCHEMA = pa.schema([(name, pa.int64()) for name in ("id", "ts", "k", "v", "lo", "hi")])
+SLACK = 4
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "keys": {"keys": ("k",)},
+    "time": {},
+    "band": {"predicates": (Band("v", "v", 1, 2),)},
+    "overlap": {"predicates": (Overlaps(("lo", "hi"), ("lo", "hi")),)},
+    "overlap in cells": {"predicates": (Overlaps(("lo", "hi"), ("lo", "hi")),), "cell": 3.0},
+    "within": {"predicates": (Within(("v", "lo"), ("v", "lo"), 1.5),)},
+    "theta": {"theta": "l.v < r.v"},
+    "interval": {"interval": IntervalBounds(-2, 3), "keys": ("k",)},
+    "interval without keys": {"interval": IntervalBounds(0, 2)},
+}
+
+
+def planned(
+    shape: str, *, lateness: int = SLACK, ended: tuple[bool, bool] = (False, False), **options: Any
+) -> JoinPlan:
+    form = dict(SHAPES[shape])
+    keys, theta = form.pop("keys", ()), form.pop("theta", None)
+    window = None if "interval" in form else Range(5)
+    side = InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts", window)
+    expression = None if theta is None else Expression.parse(theta, [SCHEMA, SCHEMA])
+    idle_after = options.pop("idle_after", None)
+    node = JoinNode((side, side), theta=expression, axis=TimeAxis.INTEGER, time_type=pa.int64(), **form, **options)
+    slack = tuple(None if static else Grace(lateness) for static in ended)
+    return replace(plan_join(node), arrivals=Arrivals(slack, ended, idle_after))
+
+
+def rows(rng: random.Random, count: int, disorder: int = SLACK) -> list[dict[str, int]]:
+    made = []
+    for number in range(count):
+        lo = rng.randint(0, 6)
+        made.append({"id": number, "ts": rng.randint(0, 40), "k": rng.randint(0, 2), "v": rng.randint(0, 5)})
+        made[-1] |= {"lo": lo, "hi": lo + rng.randint(0, 3)}
+    return sorted(made, key=lambda row: row["ts"] + rng.randint(0, disorder))
+
+
+def table(some: list[dict[str, int]]) -> pa.Table:
+    return pa.Table.from_pylist(some, schema=SCHEMA)
+
+
+def counted(plan: JoinPlan, tables: Any) -> Counter[tuple]:
+    """The rows as a multiset, by the members' ids and the validity; without what is left to Spark."""
+    found: Counter[tuple] = Counter()
+    for part in tables:
+        for row in (part if isinstance(part, pa.Table) else pa.Table.from_batches([part])).to_pylist():
+            one, two = row.get("v"), row.get("v_right")
+            if plan.residual is None or one < two:
+                found[tuple(row.get(name) for name in ("id", "id_right", "valid_from", "valid_to"))] += 1
+    return found
+
+
+def hows(shape: str) -> list[dict[str, str]]:
+    outers = ["row"] if shape.startswith("interval") else ["row", "snapshot"]
+    return [{"how": how, "outer": outer} for how, outer in itertools.product(simulator.HOWS, outers)]
+
+
+@pytest.mark.parametrize("emit", ["eager", "ordered"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_differential_a_stream_gives_what_the_batch_gives(shape: str, emit: str) -> None:
+    rng = random.Random(f"{shape} {emit}")
+    for options, (pieces, buckets) in itertools.product(hows(shape), itertools.product((1, 3, 17), (1, 2, 5))):
+        plan = planned(shape, emit=emit, buckets=buckets, **options)
+        sides = [rows(rng, 30), rows(rng, 30)]
+        expected = counted(plan, batch_result(plan, (table(sides[0]), table(sides[1]))))
+        plane = Plane(plan, rng, trouble=0.2)
+        left: list[pa.Table] = []
+        for piece in range(pieces):
+            cut = {n: table(side[30 * piece // pieces : 30 * (piece + 1) // pieces]) for n, side in enumerate(sides)}
+            left += plane.micro_batch(cut)
+        rest = list(plane.end())
+        case = f"{shape} {emit} {options} {pieces} micro-batches, {buckets} buckets"
+        assert counted(plan, [*left, *rest]) == expected, case
+        assert sum(expected.values()) > 0 or options["how"] in ("anti", "left"), f"nothing is tested: {case}"
+        if emit == "ordered" and buckets == 1 and plan.naming.validity is not None:
+            ends = [(row["valid_from"], row["valid_to"]) for part in [*left, *rest] for row in part.to_pylist()]
+            assert ends == sorted(ends), case
+
+
+def test_oracle_cases_of_the_simulator_through_the_plane() -> None:
+    """Whatever the simulator can draw, late rows too, through packing, state, restarts and failed attempts."""
+    for seed in range(150):
+        case = simulator.draw_case(1_000_000 + seed)
+        if case.node.interval is not None and "output" in case.node.late:
+            continue
+        rng = random.Random(seed)
+        plan = plan_join(case.node)
+        plan = replace(plan, arrivals=Arrivals((Grace(case.slack[0]), Grace(case.slack[1])), (False, False)))
+        plane, model = Plane(plan, rng, trouble=0.15), oracle.Arrivals(case.match, case.node.windowed, case.slack)
+        left: list[pa.Table] = []
+        for batch in simulator.cut(rng, case.arrivals):
+            model.micro_batch(batch)
+            left += plane.micro_batch({number: simulator._table(some, None) for number, some in batch.items() if some})
+        left += plane.end()
+        got, late = simulated(plan, left)
+        expected = model.joined
+        if case.node.late[0] != "join":
+            expected = oracle.join(*model.on_time, case.match, case.node.how, case.node.outer, case.node.windowed)
+        wanted: Counter[Any] = Counter(expected)
+        if not case.node.windowed:
+            wanted = Counter((one, two) for one, two, *_ in expected)
+        assert got == wanted, (
+            f"{case.describe()}\n{simulator._difference(list(got.elements()), list(wanted.elements()))}"
+        )
+        shown = [row["id"] for n in (0, 1) if case.node.late[n] == "output" for row in model.late[n]]
+        if case.node.how not in ("semi", "anti"):
+            assert late == Counter(shown), case.describe()
+
+
+def simulated(plan: JoinPlan, tables: list[pa.Table]) -> tuple[Counter[Any], Counter[Any]]:
+    """What left, as the oracle counts it, and the late rows' ids."""
+    results: Counter[Any] = Counter()
+    late: Counter[Any] = Counter()
+    for row in (row for part in tables for row in part.to_pylist()):
+        ids = (row.get("id"), row.get("id_right"))
+        if row.get("_late"):
+            late[ids[0] if ids[0] is not None else ids[1]] += 1
+            continue
+        if plan.residual is not None and not _theta_holds(row):
+            continue
+        times = ()
+        if plan.naming.validity is not None:
+            end = row["valid_to"]
+            times = (row["valid_from"], simulator.FOREVER if end is None else end)
+        results[(*ids, *times)] += 1
+    return results, late
+
+
+def _theta_holds(row: dict[str, Any]) -> bool:
+    sides = [{name: row[name + suffix] for name in ("n", "z")} for suffix in ("", "_right")]
+    return simulator._theta(*sides)
+
+
+@pytest.mark.parametrize("shape", ["keys", "band", "theta", "interval", "overlap in cells"])
+@pytest.mark.parametrize("how", simulator.HOWS)
+def test_a_static_input_is_there_from_the_start(shape: str, how: str) -> None:
+    rng = random.Random(f"static {shape} {how}")
+    for static, buckets in itertools.product((0, 1), (1, 3)):
+        ended = (static == 0, static == 1)
+        plan = planned(shape, ended=ended, how=how, buckets=buckets, invalid="output" if how == "inner" else "fail")
+        sides = [rows(rng, 25), rows(rng, 25)]
+        expected = counted(plan, batch_result(plan, (table(sides[0]), table(sides[1]))))
+        plane = Plane(plan, rng, trouble=0.2)
+        plane.put(static, table(sides[static]))
+        stream = sides[1 - static]
+        left = [part for n in range(5) for part in plane.micro_batch({1 - static: table(stream[5 * n : 5 * n + 5])})]
+        assert counted(plan, [*left, *plane.end()]) == expected
+
+
+def test_a_restart_that_differs_is_refused_and_says_in_what() -> None:
+    rng = random.Random(3)
+    plane = Plane(planned("keys"), rng)
+    list(plane.micro_batch({0: table(rows(rng, 5))}))
+    changes = {
+        "keys": planned("time"),
+        "how": planned("keys", how="left"),
+        "emit": planned("keys", emit="ordered"),
+        "buckets": planned("keys", buckets=2),
+        "late": planned("keys", late=("output", "drop")),
+        "static": planned("keys", ended=(False, True)),
+    }
+    for what, plan in changes.items():
+        other = Plane(plan, rng)
+        other.labels, other.stores = plane.labels, plane.stores
+        with pytest.raises(SnapshotError, match=f"another join: {what} was"):
+            list(other.micro_batch({0: table(rows(rng, 5))}))
+
+
+def test_late_rows_can_stop_the_query() -> None:
+    plane = Plane(planned("keys", lateness=0, late=("fail", "fail")), random.Random(0))
+    row = {"id": 1, "ts": 10, "k": 0, "v": 0, "lo": 0, "hi": 1}
+    list(plane.micro_batch({0: table([row])}))
+    with pytest.raises(LateRowError, match="'ts': 9"):
+        list(plane.micro_batch({0: table([row | {"ts": 9}])}))
+
+
+def test_an_idle_input_no_longer_holds_results_back() -> None:
+    plan = planned("keys", lateness=0, how="left", idle_after=30_000)
+    row = {"id": 1, "ts": 10, "k": 0, "v": 0, "lo": 0, "hi": 1}
+    plane = Plane(plan, random.Random(0))
+    assert not list(plane.micro_batch({0: table([row]), 1: table([row | {"k": 1}])}, clock=0))
+    held = list(plane.micro_batch({0: table([row | {"id": 2, "ts": 50}])}, clock=30_000))
+    assert not held, "input 1 may still bring a partner"
+    (left,) = plane.micro_batch({0: table([row | {"id": 3, "ts": 51}])}, clock=30_001)
+    assert left["id"].to_pylist() == [1]
+    assert [figures["progress_1"] for figures in plane.figures] == [51]
+    assert not list(plane.micro_batch({1: table([row | {"id": 4}])}, clock=30_002)), "it was late"
+    assert [figures["late"] for figures in plane.figures] == [1]
+
+
+def test_timers_find_idle_inputs_when_nothing_comes() -> None:
+    plan = planned("theta", lateness=0, how="left", idle_after=30_000, buckets=2)
+    row = {"id": 1, "ts": 10, "k": 0, "v": 0, "lo": 0, "hi": 1}
+    plane = Plane(plan, random.Random(0))
+    list(plane.micro_batch({0: table([row, row | {"id": 2, "ts": 50}])}, clock=0))
+    assert not list(plane.tick(30)), "not idle yet"
+    left = [number for part in plane.tick(31) for number in part["id"].to_pylist()]
+    assert left == [1], "both are idle: the one that is behind moves up to the other"
+
+
+def test_figures_count_every_row_once() -> None:
+    rng = random.Random(5)
+    for shape, buckets in itertools.product(("keys", "band", "theta"), (1, 3)):
+        plan = planned(shape, how="left", buckets=buckets)
+        plane, sides = Plane(plan, rng), [rows(rng, 30), rows(rng, 30)]
+        rows_in = rows_out = left = 0
+        for n in range(3):
+            cut = {number: table(side[10 * n : 10 * n + 10]) for number, side in enumerate(sides)}
+            left += sum(part.num_rows for part in plane.micro_batch(cut))
+            rows_in += sum(figures.get("rows_in", 0) for figures in plane.figures)
+            rows_out += sum(figures["rows_out"] for figures in plane.figures)
+            assert sum(figures["state_rows"] for figures in plane.figures) > 0
+        assert (rows_in, rows_out) == (60, left)
+
+
+def test_state_is_flat_and_empties() -> None:
+    rng = random.Random(6)
+    plan = planned("keys", how="full", buckets=2)
+    plane, sizes = Plane(plan, rng), []
+    for step in range(60):
+        some = [row | {"ts": row["ts"] + 40 * step} for row in rows(rng, 60)]
+        list(plane.micro_batch({0: table(some), 1: table(some)}))
+        sizes.append(sum(figures["state_rows"] for figures in plane.figures))
+    assert max(sizes[10:]) <= 2 * max(sizes[:10]), sizes
+    closing = {"id": 0, "ts": 10**6, "k": 0, "v": 0, "lo": 0, "hi": 1}
+    list(plane.micro_batch({0: table([closing]), 1: table([closing])}))
+    assert sum(figures["state_rows"] for figures in plane.figures) == 2, "the closing rows themselves"
+    assert sum(len(store.cells["blobs"]) for store in plane.stores[0].values()) == 4, "two runs, two marks"
