@@ -85,7 +85,7 @@ class Case:
         self.folder.mkdir(parents=True, exist_ok=True)
         data.write(self.folder / "in", f"{self.seed}/{self.kind.name}", self.shape, late=self.kind.late)
         try:
-            self.kind.call(*data.frames(spark, self.folder / "in", streaming=True))
+            self.kind.stream(spark, self.folder / "in")
         except sj.UnsupportedError as error:
             outcome.skipped = error.message
             return outcome

@@ -79,12 +79,12 @@ def expected_frame(spark: SparkSession, kind: Kind, inputs: Path) -> DataFrame:
 
 def _shown_late(frame: DataFrame, side: int, schema: StructType) -> DataFrame:
     """Late rows of one side as the result shows them: unjoined, and marked."""
-    columns = []
+    columns, merged = [], "k_right" not in schema.names
     for field in schema:
         source = field.name.removesuffix("_right") if side == 1 else field.name
         if field.name == "_late":
             column = F.lit(True)
-        elif field.name == "k" or (source in frame.columns and (side == 0 or source != field.name)):
+        elif (field.name == "k" and merged) or (source in frame.columns and (side == 0 or source != field.name)):
             column = F.col(source)
         else:
             column = F.lit(None)

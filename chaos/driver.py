@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import streamjoin as sj
-from chaos import data
 from chaos.checkpoint import Checkpoint
 from chaos.joins import KINDS
 
@@ -65,10 +64,9 @@ def start_spark(master: str) -> SparkSession:
 def start_query(spark: SparkSession, join: str, folder: Path) -> StreamingQuery:
     """The join as a running query, from its checkpoint if there is one."""
     checkpoint = Checkpoint(folder)
-    left, right = data.frames(spark, folder / "in", streaming=True)
     return (
         KINDS[join]
-        .call(left, right)
+        .stream(spark, folder / "in")
         .writeStream.format("parquet")
         .option("path", str(checkpoint.output))
         .option("checkpointLocation", str(checkpoint.path))

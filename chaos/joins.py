@@ -6,11 +6,13 @@ import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
+from chaos import data
 from chaos.data import SLACK_SECONDS
 from chaos.errors import ChaosError
 
@@ -19,11 +21,19 @@ BUCKETS: Final = 4  # more than Spark's partitions here, and a square: a matrix 
 
 @dataclass(frozen=True)
 class Kind:
-    """A join by name."""
+    """A join by name, and what it is given."""
 
     name: str
     call: Callable[[DataFrame, DataFrame], DataFrame]
     late: bool = False  # some rows of its data come too late
+    table: bool = False  # its right side is no stream
+
+    def stream(self, spark: SparkSession, inputs: Path) -> DataFrame:
+        """The call as a query makes it."""
+        left, right = data.frames(spark, inputs, streaming=True)
+        if self.table:
+            _, right = data.frames(spark, inputs, streaming=False)
+        return self.call(left, right)
 
 
 def _over_windows(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
@@ -61,9 +71,13 @@ _ALL: Final = (
     Kind("within-inner", partial(_over_windows, where=sj.within(("x", "y"), radius=2.0))),
     Kind("overlap-inner", partial(_over_validity, cell="10 seconds")),
     Kind("theta-inner", partial(_over_windows, where=_THETA)),
-    # Rows have copies in several buckets here, and which of them met somebody must be judged by a second operator.
+    # Rows have copies in several buckets here, and a second stage with a state of its own judges which met nobody.
     Kind("theta-left", partial(_over_windows, where=_THETA, how="left")),
+    Kind("theta-late-output", partial(_over_windows, where=_THETA, late="output"), late=True),
+    Kind("band-full", partial(_over_windows, where=_BAND, how="full")),
+    Kind("overlap-left-snapshot", partial(_over_validity, cell="10 seconds", how="left", outer="snapshot")),
     Kind("late-output", partial(_over_windows, by="k", how="left", late="output"), late=True),
+    Kind("table-full", partial(_over_windows, by="k", how="full"), table=True),
 )
 KINDS: Final = {kind.name: kind for kind in _ALL}
 

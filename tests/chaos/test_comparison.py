@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from chaos import data
 from chaos.comparison import compare, compare_query, expected_frame
 from chaos.data import Shape
@@ -48,8 +50,9 @@ def test_lost_and_repeated_rows_of_an_output_are_found(spark: SparkSession, tmp_
     assert (less.repeated.total(), less.invented.total()) == (0, 0)
 
 
-def test_late_rows_are_expected_as_a_stream_shows_them(spark: SparkSession, tmp_path: Path) -> None:
-    kind = KINDS["late-output"]
+@pytest.mark.parametrize("name", ["late-output", "theta-late-output"])
+def test_late_rows_are_expected_as_a_stream_shows_them(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    kind = KINDS[name]
     data.write(tmp_path / "in", "1", Shape(files=6, rows=40), late=True)
     start_query(spark, kind.name, tmp_path).awaitTermination()
     difference = compare_query(spark, kind, tmp_path)
