@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+
+from streamjoin.cli.checkout import checkout_module
 
 app = typer.Typer(help="Measure, beside what users would pick instead.", no_args_is_help=True)
 
@@ -55,15 +56,4 @@ def _run(command: str, only: str, **options: Any) -> None:
 
 
 def _benchmarks(module: str) -> Any:
-    """A module of the checkout that this package is installed from (`./sj` does that), or that we are in."""
-    for root in (Path(__file__).parents[3], Path.cwd()):
-        if (root / "benchmarks" / "commands.py").is_file():
-            if str(root) not in sys.path:
-                sys.path.insert(0, str(root))
-            return importlib.import_module(f"benchmarks.{module}")
-    typer.echo(
-        "streamjoin bench: the benchmarks are not part of the installed package, and there is no benchmarks/ in "
-        f"{Path.cwd()}. Hint: run ./sj bench in a checkout of streamjoin.",
-        err=True,
-    )
-    raise typer.Exit(2)
+    return checkout_module("benchmarks", module, command="bench")
