@@ -19,14 +19,14 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import growth, kernels, spark_nested_loop, streaming, streaming_peers, streaming_tables, tables
+from benchmarks import bounded, growth, kernels, spark_nested_loop, streaming, streaming_peers, streaming_tables, tables
 from benchmarks.environments import ROOT, peers_python, requirements_of
 from benchmarks.errors import BenchmarkError
 from benchmarks.race import Verdict
 
 PEERS_FILE: Final = Path(__file__).parent / "peers.txt"
 KERNEL_QUESTIONS: Final = (*kernels.PEERS, "spark", "growth")
-STREAMING_QUESTIONS: Final = ("equality", "peers", "keyless", "breakdown", "state")
+STREAMING_QUESTIONS: Final = ("equality", "peers", "keyless", "breakdown", "state", "bounded")
 FEWEST_REPETITIONS: Final = 5
 BUSY: Final = 0.5  # of a core, by others, when a measurement begins
 
@@ -154,6 +154,9 @@ def _streaming_outcomes(
         if "state" in asked:
             state = streaming.measure_state(track, rows, batches, quick)
             yield "state", state.verdicts, state, streaming_tables.state_table(state)
+        if "bounded" in asked:
+            flat = bounded.measure(track, quick)
+            yield "bounded", flat.verdicts, flat, streaming_tables.bounded_table(flat)
         if "peers" in asked:
             peers = streaming_peers.measure(rows, repetitions, folder / "peers", say, console.print)
             yield "peers", peers.verdicts, peers, streaming_tables.peers_table(peers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from benchmarks.bounded import BOUND_SECONDS, WINDOWS, BoundedOutcome
 from benchmarks.micro_batches import StreamRun, speed_up
 from benchmarks.streaming import BOUNDS, BreakdownOutcome, EqualityOutcome, KeylessOutcome, StateOutcome
 from benchmarks.streaming_peers import PeersOutcome
@@ -41,6 +42,16 @@ def equality_table(outcome: EqualityOutcome) -> Table:
             "" if run is outcome.ours else f"{speed_up(outcome.ours, run):.2f} times",
         )
     table.caption = "results of a micro-batch; checksums of whole runs, compared micro-batch by micro-batch"
+    return table
+
+
+def bounded_table(outcome: BoundedOutcome) -> Table:
+    """What is kept after each micro-batch."""
+    title = f"state over {WINDOWS} windows of {BOUND_SECONDS} s, and after a closing row"
+    table = new_table(title, "micro-batch", "rows in", "purged", "rows kept", "bytes kept", "runs")
+    for number, batch in enumerate(outcome.batches):
+        label = "closing" if number == len(outcome.batches) - 1 else str(number)
+        table.add_row(label, *(f"{batch[name]:,}" for name in ("rows", "purged", "kept", "bytes", "runs")))
     return table
 
 

@@ -36,7 +36,7 @@ def streaming(
         typer.Option(help="Micro-batches of streamjoin, hdfs or rocksdb, for example hdfs=12,rocksdb=6/3/2 by size."),
     ] = "",
     repetitions: Annotated[int, typer.Option(help="Of the whole runs against peers, in turn.", min=1)] = 1,
-    only: Annotated[str, typer.Option(help="Some of equality,peers,keyless,breakdown,state.")] = "",
+    only: Annotated[str, typer.Option(help="Some of equality,peers,keyless,breakdown,state,bounded.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Warm micro-batches against Spark's own join; whole runs against Flink and Pathway; without keys; more state."""
