@@ -55,6 +55,14 @@ def start_spark(master: str) -> SparkSession:
     if master.startswith("local-cluster"):
         settings["spark__executor__extraJavaOptions"] = java_options
         settings["spark__task__maxFailures"] = 10  # a task of a killed executor has failed, as Spark counts
+        # And whatever takes longer than others is run twice at a time: both write state, one of them counts.
+        settings |= {
+            "spark__speculation": "true",
+            "spark__speculation__interval": "50ms",
+            "spark__speculation__multiplier": "1.0",
+            "spark__speculation__quantile": "0.1",
+            "spark__speculation__minTaskRuntime": "50ms",
+        }
         for name in ("PYTHONPATH", "PYSPARK_PYTHON", "TMPDIR"):
             if name in os.environ:
                 settings[f"spark__executorEnv__{name}"] = os.environ[name]
