@@ -170,6 +170,10 @@ class TestMicroBatches:
         assert batch.checksum != spark_query.checksum(-3, 12)
         assert spark_query.checksum(None, None) == 0
 
+    @pytest.mark.parametrize("before", ["", "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: "])
+    def test_the_reason_of_a_refusal_is_one_line(self, before: str) -> None:
+        assert spark_query.reason(ValueError(f"{before}It is not supported;\nJoin Inner\n")) == "It is not supported"
+
 
 class TestOneShot:
     def test_a_contender_answers_and_its_noise_does_not_matter(self, tmp_path: Path) -> None:
