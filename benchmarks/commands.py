@@ -44,7 +44,12 @@ def run_kernels(
             f"a measurement needs at least {FEWEST_REPETITIONS} repetitions, got {repetitions}",
             hint="--quick allows fewer, and is not a measurement",
         )
-    report = {"command": "kernels", "quick": quick, "repetitions": repetitions, **_circumstances([PEERS_FILE])}
+    report = {
+        "command": "kernels",
+        "quick": quick,
+        "repetitions": repetitions,
+        **_circumstances(requirements_of(PEERS_FILE.read_text())),
+    }
     _introduce(console, report, f"{repetitions} repetitions in turn, medians")
     return _reported(
         console, report, lambda folder: _kernel_outcomes(console, asked, quick, repetitions, folder), json_path
@@ -67,7 +72,8 @@ def run_streaming(
     streaming.check_size(size)
     counts = streaming.chosen_batches(batches, streaming.QUICK_BATCHES if quick else streaming.BATCHES)
     report = {"command": "streaming", "quick": quick, "rows": size, "batches": counts}
-    report |= _circumstances(list(streaming_peers.REQUIREMENTS.values()))
+    # A peer comes first in its file; what it stands on follows.
+    report |= _circumstances([requirements_of(file.read_text())[0] for file in streaming_peers.REQUIREMENTS.values()])
     _introduce(console, report, "medians of warm micro-batches")
     return _reported(
         console,
@@ -169,7 +175,7 @@ def _progress(console: Console) -> Iterator[Callable[[str], None]]:
         yield status.update if console.is_terminal else partial(console.print, style="dim", highlight=False)
 
 
-def _circumstances(requirements: Sequence[Path]) -> dict[str, Any]:
+def _circumstances(peers: Sequence[str]) -> dict[str, Any]:
     model = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         names = [line.split(":")[1] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
@@ -180,7 +186,7 @@ def _circumstances(requirements: Sequence[Path]) -> dict[str, Any]:
         "python": platform.python_version(),
         "commit": _commit(),
         "load": os.getloadavg()[0],
-        "peers": [line for file in requirements for line in requirements_of(file.read_text())],
+        "peers": list(peers),
     }
 
 

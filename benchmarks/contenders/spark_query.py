@@ -114,6 +114,6 @@ def serve(do: Callable[[dict[str, Any]], Answer]) -> None:
     answer(done)
 
 
-def first_line(error: Exception) -> str:
-    """The first line of what Spark says about a refused query."""
-    return str(error).strip().splitlines()[0]
+def reason(error: Exception) -> str:
+    """Why Spark refused a query: the first line of what it says, without the names of the query and of exceptions."""
+    return str(error).strip().splitlines()[0].rpartition("terminated with exception: ")[2].rstrip("; ")

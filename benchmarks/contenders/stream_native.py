@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from benchmarks.contenders.spark_query import CORES, columns_of_result, first_line, read, run, serve, settings
+from benchmarks.contenders.spark_query import CORES, columns_of_result, read, reason, run, serve, settings
 from benchmarks.one_shot import Answer
 from benchmarks.streams import COLUMNS, REACH
 
@@ -58,8 +58,11 @@ def do(request: dict[str, Any]) -> Answer:
     if request["do"] == "refuse":
         try:
             run(joined(request), request)
-        except AnalysisException as error:
-            return {"refusal": first_line(error)}
+        except (AnalysisException, StreamingQueryException) as error:  # said at the call, or by the first micro-batch
+            refusal = reason(error)
+            if "not supported" not in refusal:
+                raise
+            return {"refusal": refusal}
         return {"refusal": None}
     return run(joined(request), request)
 
