@@ -139,7 +139,8 @@ check_coverage() {
 
 check_all() {
     check_static
-    phase "pytest" pytest
+    # Two at a time, each with a Spark of its own: a test on Spark waits more than it works.
+    phase "pytest" pytest -n 2 --dist worksteal
     phase "pytest without JIT, for coverage" measure_coverage
     phase "coverage" check_coverage
     printf '\nAll is well: %d s\n' "$SECONDS"

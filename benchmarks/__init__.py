@@ -4,10 +4,15 @@
     kernels.py         pairs from arrays, one thread: against DuckDB, Polars, ncls, scipy
     spark_nested_loop.py   joins of frames on local[2]: against the nested loop that Spark itself would run
     growth.py          cost against n log n + results, n doubled five times
+    streams.py         the data of the streaming questions: two streams in files
+    streaming.py       warm micro-batches: against Spark's own join, against a floor, with 100 times the state
+    streaming_peers.py whole streaming runs: against Flink SQL and Pathway
+    micro_batches.py   the rules for streams: warm micro-batches count, equal results in every one first
+    one_shot.py        a process for each streaming run
     race.py            the rules: interleaved repetitions, equal results first, then a ratio
     contenders/        one process per system, started once, asked repetition by repetition (worker.py)
-    environments.py    the peers' own environment, made on first use under build/
-    tables.py          what is printed
+    environments.py    the peers' own environments, made on first use under build/
+    tables.py, streaming_tables.py   what is printed
 
 Losses are printed like wins. Nothing here is part of the package; contenders other than ours never import streamjoin.
 """

@@ -17,51 +17,95 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
+from rich.table import Table
 
-from benchmarks import growth, kernels, spark_nested_loop, tables
+from benchmarks import growth, kernels, spark_nested_loop, streaming, streaming_peers, streaming_tables, tables
 from benchmarks.environments import ROOT, peers_python, requirements_of
 from benchmarks.errors import BenchmarkError
 from benchmarks.race import Verdict
 
 PEERS_FILE: Final = Path(__file__).parent / "peers.txt"
 KERNEL_QUESTIONS: Final = (*kernels.PEERS, "spark", "growth")
+STREAMING_QUESTIONS: Final = ("equality", "peers", "keyless", "breakdown", "state")
 FEWEST_REPETITIONS: Final = 5
 BUSY: Final = 0.5  # of a core, by others, when a measurement begins
+
+# The question's name, its verdicts, all that was found out, and a table of it.
+Outcomes = Iterator[tuple[str, list[Verdict], Any, Table]]
 
 
 def run_kernels(
     console: Console, *, quick: bool, repetitions: int, only: Sequence[str], json_path: Path | None
 ) -> list[Verdict]:
     """`streamjoin bench kernels`: measure, print a table as soon as it is there, and all verdicts at the end."""
-    unknown = sorted(set(only) - set(KERNEL_QUESTIONS))
-    if unknown:
-        raise BenchmarkError(f"there is no question {unknown[0]!r}", hint="choose from " + ", ".join(KERNEL_QUESTIONS))
+    asked = _asked(only, KERNEL_QUESTIONS)
     if repetitions < FEWEST_REPETITIONS and not quick:
         raise BenchmarkError(
             f"a measurement needs at least {FEWEST_REPETITIONS} repetitions, got {repetitions}",
             hint="--quick allows fewer, and is not a measurement",
         )
-    asked = [question for question in KERNEL_QUESTIONS if not only or question in only]
-    report: dict[str, Any] = {"command": "kernels", "quick": quick, "repetitions": repetitions, **_circumstances()}
+    report = {"command": "kernels", "quick": quick, "repetitions": repetitions, **_circumstances([PEERS_FILE])}
+    _introduce(console, report, f"{repetitions} repetitions in turn, medians")
+    return _reported(
+        console, report, lambda folder: _kernel_outcomes(console, asked, quick, repetitions, folder), json_path
+    )
+
+
+def run_streaming(
+    console: Console,
+    *,
+    quick: bool,
+    rows: int | None,
+    batches: str,
+    repetitions: int,
+    only: Sequence[str],
+    json_path: Path | None,
+) -> list[Verdict]:
+    """`streamjoin bench streaming`: the same for micro-batches."""
+    asked = _asked(only, STREAMING_QUESTIONS)
+    size = rows or (streaming.QUICK_ROWS if quick else streaming.ROWS)
+    streaming.check_size(size)
+    counts = streaming.chosen_batches(batches, streaming.QUICK_BATCHES if quick else streaming.BATCHES)
+    report = {"command": "streaming", "quick": quick, "rows": size, "batches": counts}
+    report |= _circumstances(list(streaming_peers.REQUIREMENTS.values()))
+    _introduce(console, report, "medians of warm micro-batches")
+    return _reported(
+        console,
+        report,
+        lambda folder: _streaming_outcomes(console, asked, quick, size, counts, repetitions, folder),
+        json_path,
+    )
+
+
+def _asked(only: Sequence[str], questions: Sequence[str]) -> list[str]:
+    unknown = sorted(set(only) - set(questions))
+    if unknown:
+        raise BenchmarkError(f"there is no question {unknown[0]!r}", hint="choose from " + ", ".join(questions))
+    return [question for question in questions if not only or question in only]
+
+
+def _reported(
+    console: Console, report: dict[str, Any], outcomes: Callable[[Path], Outcomes], json_path: Path | None
+) -> list[Verdict]:
     report["questions"] = {}
     verdicts: list[Verdict] = []
-    _introduce(console, report)
+    start = time.monotonic()
     # Whoever is asked to end, ends its contenders too, and removes its files: as for ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="streamjoin-bench-") as folder:
-        for name, outcome, table in _kernel_outcomes(console, asked, quick, repetitions, Path(folder)):
+        for name, found, outcome, table in outcomes(Path(folder)):
             console.print(table)
-            verdicts.append(outcome.verdict)
+            verdicts.extend(found)
             report["questions"][name] = outcome.to_json()
+            report["minutes"] = (time.monotonic() - start) / 60
             if json_path is not None:  # every time: an hour's work is not lost with its last minute
                 json_path.write_text(json.dumps(report, indent=2) + "\n")
-    tables.print_verdicts(console, verdicts, quick)
+    tables.print_verdicts(console, verdicts, report["quick"])
+    console.print(f"{(time.monotonic() - start) / 60:.1f} minutes in all", highlight=False)
     return verdicts
 
 
-def _kernel_outcomes(
-    console: Console, asked: Sequence[str], quick: bool, repetitions: int, folder: Path
-) -> Iterator[tuple[str, Any, Any]]:
+def _kernel_outcomes(console: Console, asked: Sequence[str], quick: bool, repetitions: int, folder: Path) -> Outcomes:
     for question in kernels.PEERS:
         if question in asked:
             python = peers_python(PEERS_FILE, console.print)
@@ -69,20 +113,50 @@ def _kernel_outcomes(
             with _progress(console) as say:
                 say(f"{question}: ours and its peers in turn ...")
                 raced = kernels.measure(question, rows, repetitions, folder / question, python)
-            yield question, raced, tables.kernel_table(raced)
+            yield question, [raced.verdict], raced, tables.kernel_table(raced)
     if "spark" in asked:
         for question in spark_nested_loop.QUESTIONS:
             rows = spark_nested_loop.QUICK_ROWS if quick else spark_nested_loop.ROWS
             with _progress(console) as say:
                 joined = spark_nested_loop.measure(question, rows, repetitions, folder / "spark" / question, say)
-            yield f"spark {question}", joined, tables.spark_table(joined)
+            yield f"spark {question}", [joined.verdict], joined, tables.spark_table(joined)
     if "growth" in asked:
         for question in growth.QUESTIONS:
             smallest = growth.QUICK_SMALLEST if quick else growth.SMALLEST
             with _progress(console) as say:
                 say(f"growth of {question} ...")
                 grown = growth.measure(question, smallest, repetitions, folder / "growth" / question)
-            yield f"growth {question}", grown, tables.growth_table(grown)
+            yield f"growth {question}", [grown.verdict], grown, tables.growth_table(grown)
+
+
+def _streaming_outcomes(
+    console: Console,
+    asked: Sequence[str],
+    quick: bool,
+    rows: int,
+    batches: streaming.Batches,
+    repetitions: int,
+    folder: Path,
+) -> Outcomes:
+    with _progress(console) as say:
+        track = streaming.Track(folder, say)
+        if "equality" in asked:
+            for size in (1, 0, 2):  # the usual one first: others compare with it
+                equal = streaming.measure_equality(track, rows, size, batches)
+                if equal is not None:
+                    yield f"equality {equal.rows}", equal.verdicts, equal, streaming_tables.equality_table(equal)
+        if "breakdown" in asked:
+            parts = streaming.measure_breakdown(track, rows, quick)
+            yield "breakdown", parts.verdicts, parts, streaming_tables.breakdown_table(parts)
+        if "keyless" in asked:
+            keyless = streaming.measure_keyless(track, rows, batches, quick)
+            yield "keyless", keyless.verdicts, keyless, streaming_tables.keyless_table(keyless)
+        if "state" in asked:
+            state = streaming.measure_state(track, rows, batches, quick)
+            yield "state", state.verdicts, state, streaming_tables.state_table(state)
+        if "peers" in asked:
+            peers = streaming_peers.measure(rows, repetitions, folder / "peers", say, console.print)
+            yield "peers", peers.verdicts, peers, streaming_tables.peers_table(peers)
 
 
 @contextmanager
@@ -92,7 +166,7 @@ def _progress(console: Console) -> Iterator[Callable[[str], None]]:
         yield status.update if console.is_terminal else partial(console.print, style="dim", highlight=False)
 
 
-def _circumstances() -> dict[str, Any]:
+def _circumstances(requirements: Sequence[Path]) -> dict[str, Any]:
     model = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         names = [line.split(":")[1] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
@@ -103,7 +177,7 @@ def _circumstances() -> dict[str, Any]:
         "python": platform.python_version(),
         "commit": _commit(),
         "load": os.getloadavg()[0],
-        "peers": requirements_of(PEERS_FILE.read_text()),
+        "peers": [line for file in requirements for line in requirements_of(file.read_text())],
     }
 
 
@@ -115,13 +189,13 @@ def _commit() -> str:
         return "unknown"
 
 
-def _introduce(console: Console, report: dict[str, Any]) -> None:
+def _introduce(console: Console, report: dict[str, Any], how: str) -> None:
     if report["quick"]:
         console.print("[yellow]Quick run: small sizes, to see that everything works. Not a measurement.[/]")
     console.print(
         f"streamjoin at {report['commit']}; {report['machine']}; Python {report['python']}; "
         f"{', '.join(report['peers'])}; "
-        f"{report['repetitions']} repetitions in turn, medians; started {report['started']}",
+        f"{how}; started {report['started']}",
         highlight=False,
         soft_wrap=True,
     )

@@ -39,7 +39,9 @@ def peers_python(requirements: Path, say: Callable[[str], None]) -> Path:
     with (folder.parent / f"{requirements.stem}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two at a time would spoil each other's work
         if not stamp.exists():
-            say(f"making {folder.relative_to(ROOT)} for the peers; this takes about a minute, the first time only ...")
+            say(
+                f"making {folder.relative_to(ROOT)} for the peers; this takes a minute or more, the first time only ..."
+            )
             shutil.rmtree(folder, ignore_errors=True)
             _call([sys.executable, "-m", "venv", str(folder)])
             _call([str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *wanted])
@@ -52,5 +54,5 @@ def _call(command: list[str]) -> None:
     if done.returncode:
         raise BenchmarkError(
             f"the peers' environment could not be made: {' '.join(command)}\n{done.stdout}{done.stderr}".strip(),
-            hint="pip must be able to reach a package index; `--only spark,growth` needs no peers",
+            hint="pip must be able to reach a package index; --only can leave out what needs these peers",
         )

@@ -13,7 +13,7 @@ from benchmarks.race import Contender, Verdict, check_equal, ratio
 from benchmarks.spark_nested_loop import SparkOutcome
 
 
-def _table(title: str, first: str, *numbers: str) -> Table:
+def new_table(title: str, first: str, *numbers: str) -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column(first)
     for name in numbers:
@@ -35,7 +35,9 @@ def kernel_table(outcome: KernelOutcome) -> Table:
     title = (
         f"{outcome.question}: {outcome.rows:,} x {outcome.rows:,} rows, one thread, pairs with a column of each side"
     )
-    table = _table(title, "system", "median s", "min", "max", "user", "system", "pairs", "checksum", "ours is faster")
+    table = new_table(
+        title, "system", "median s", "min", "max", "user", "system", "pairs", "checksum", "ours is faster"
+    )
     ours, *peers = outcome.contenders
     for contender in (ours, *sorted(peers, key=lambda peer: peer.median)):
         assert contender.digest is not None
@@ -58,7 +60,7 @@ def spark_table(outcome: SparkOutcome) -> Table:
     """Ours and the nested loop at two sizes, and how each grew."""
     title = f"{outcome.question}: frames on Spark local[2], against the nested loop Spark plans ({outcome.plans[0]})"
     columns = ("ours, median s", "min", "max", "nested loop s", "results", "checksum", "ours is faster")
-    table = _table(title, "rows a side", *columns)
+    table = new_table(title, "rows a side", *columns)
     for rows, mine, nested, plan in zip(outcome.rows, outcome.ours, outcome.nested, outcome.plans, strict=True):
         check_equal(mine, nested)
         assert mine.digest is not None
@@ -78,7 +80,7 @@ def spark_table(outcome: SparkOutcome) -> Table:
 def growth_table(outcome: GrowthOutcome) -> Table:
     """The times at growing sizes; a ratio stands at the larger of its two sizes."""
     title = f"growth of {outcome.question}: ours, one thread; prediction: n log n + results"
-    table = _table(title, "rows a side", "results", "median s", "min", "max", "user", "system", "ratio", "predicted")
+    table = new_table(title, "rows a side", "results", "median s", "min", "max", "user", "system", "ratio", "predicted")
     measured = ["", *(f"{value:.2f}" for value in outcome.measured)]
     predicted = ["", *(f"{value:.2f}" for value in outcome.predicted)]
     rows = zip(outcome.rows, outcome.results, outcome.contenders, measured, predicted, strict=True)

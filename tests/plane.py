@@ -101,7 +101,8 @@ class Plane:
             for part in self._partitions(table):
                 task = _travelled(PackWithProgress(Pack(self.plan, number, self.labels), clock is not None))
                 packed += task(part.to_batches(max_chunksize=7))
-        yield from self._run(packed, 0)
+        self.figures = []
+        yield from self._run(self._observed(packed), 0)
 
     def put(self, number: int, table: pa.Table) -> None:
         """A static input: initial state, in pieces as Spark may hand it over."""
@@ -118,7 +119,8 @@ class Plane:
         for label in list(self.stores[0]):
             running = self._processor(0, label, self.stores[0])
             packed += _batches(list(running.handleExpiredTimer((label,), Clock(milliseconds), None)))
-        yield from self._run(packed, 1)
+        self.figures = []
+        yield from self._run(self._observed(packed), 1)
 
     def end(self) -> Iterator[pa.Table]:
         """Nothing comes any more: every stage is restored from its state, and ended."""
@@ -143,9 +145,14 @@ class Plane:
             frames = []
             for label, frame in _grouped(packed):
                 frames += self._task(number, label, frame)
-            packed = _batches(frames)
-        self.figures = [_json(blob) for _, frame in _grouped(packed) for blob in frame.blob[frame.kind == "figures"]]
+            packed = self._observed(_batches(frames))
         yield from self._final(packed)
+
+    def _observed(self, packed: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        """Without the figures, which are noted: each packed row is a batch of its own."""
+        noted = [batch for batch in packed if batch.column(3)[0].as_py() == "figures"]
+        self.figures += [json.loads(batch.column(4)[0].as_py()) for batch in noted]
+        return [batch for batch in packed if batch.column(3)[0].as_py() != "figures"]
 
     def _task(self, number: int, label: int, frame: pd.DataFrame) -> list[pd.DataFrame]:
         """One bucket of one micro-batch; sometimes the first attempt is lost."""
@@ -204,10 +211,6 @@ def batch_result(plan: JoinPlan, sides: tuple[pa.Table, pa.Table]) -> list[pa.Re
 
 def _travelled(thing: Any) -> Any:
     return pickle.loads(pickle.dumps(thing))
-
-
-def _json(blob: bytes) -> dict[str, int]:
-    return dict(json.loads(blob))
 
 
 def _batches(frames: list[pd.DataFrame]) -> list[pa.RecordBatch]:

@@ -267,7 +267,7 @@ def from_progress(progress: Any) -> dict[str, Any]:
     """The same as `progress`, from one entry of a query's `recentProgress`, or from what a listener is given.
 
     >>> import streamjoin as sj
-    >>> sj.from_progress({"batchId": 3, "observedMetrics": {"streamjoin-1": {"rows_in": 10}}})["rows_in"]
+    >>> sj.from_progress({"batchId": 3, "observedMetrics": {"streamjoin-1-pack": {"rows_in": 10}}})["rows_in"]
     10
     """
     return figures.from_progress(progress)

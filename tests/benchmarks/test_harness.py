@@ -18,7 +18,7 @@ from benchmarks.errors import BenchmarkError, ContenderError, UnequalResultsErro
 from benchmarks.race import Contender, check_one_core, judge, race, ratio
 from benchmarks.worker import Measurement, Worker
 from benchmarks.workloads import Workload
-from streamjoin.cli import app, bench
+from streamjoin.cli import app, checkout
 
 QUESTIONS = ("overlap", "band", "within", "validity")
 
@@ -255,7 +255,7 @@ class TestCommand:
 
     def test_outside_a_checkout_it_says_where_to_go(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(bench, "__file__", str(tmp_path / "lib" / "streamjoin" / "cli" / "bench.py"))
+        monkeypatch.setattr(checkout, "__file__", str(tmp_path / "lib" / "streamjoin" / "cli" / "checkout.py"))
         result = CliRunner().invoke(app, ["bench", "kernels"])
         assert result.exit_code == 2
         assert "run ./sj bench in a checkout" in result.output

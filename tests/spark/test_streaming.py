@@ -57,7 +57,7 @@ def test_late_rows_go_where_the_policy_says_and_nothing_else_is_lost(
     frames = [frame.withWatermark("ts", "2 seconds") for frame in source.frames(streaming=True)]
     joined = sj.join(frames, time="ts", window=WINDOW, by="k", late=policy, buckets=1)
     if policy == "fail":
-        with pytest.raises(Exception, match=r"input 0 brought 1 row\(s\) behind its progress .* 'id': 2"):
+        with pytest.raises(Exception, match=r"input 0 brought 1 row\(s\) behind its progress .*'id': 2"):
             source.run(joined)
         return
     rows = [dict(items) for items in source.run(joined)]
@@ -237,7 +237,8 @@ def test_a_join_of_a_join(spark: SparkSession, tmp_path: Path) -> None:
         first = first.select("k", F.col("id").alias("first_id"), F.col("id_right").alias("second_id"), "valid_from")
         again = left.select("k", "id", "ts")
         # How late the first join's results can be is known: only the other input has to say it.
-        return sj.join([first, again], time=["valid_from", "ts"], **options, lateness=[None, GRACE], suffix="_2")
+        times = {"time": ["valid_from", "ts"], "lateness": [None, GRACE], "validity": ("from", "to")}
+        return sj.join([first, again], **times, **options, suffix="_2")
 
     def without_closing(frame: DataFrame) -> Any:
         return counted(frame.where("first_id >= 0"))
@@ -251,7 +252,7 @@ def test_a_join_of_a_join(spark: SparkSession, tmp_path: Path) -> None:
 def test_an_aggregation_after_a_join_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
     rng, source = random.Random(13), Source(spark, tmp_path)
     source.add([random_rows(rng, 80), random_rows(rng, 80)], 5)
-    source.close()
+    source.add([[row(0, 9, 10_000)], [row(0, 9, 10_000)]])  # a pair far in the future closes the windows before it
 
     def windows(joined: DataFrame) -> DataFrame:
         return joined.groupBy(F.window("valid_from", "10 seconds")).agg(F.count("*").alias("pairs"))
@@ -342,7 +343,7 @@ def test_joins_that_read_each_other_are_finished_one_after_the_other(spark: Spar
 
 
 def test_only_a_checkpoint_of_ours_can_be_finished(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(sj.CallError, match="there is no state of a streaming query"):
+    with pytest.raises(sj.CallError, match="no state of a"):
         sj.finish(tmp_path)
     source = Source(spark, tmp_path)
     source.add([[row(1, 1, 1)], []])

@@ -3,6 +3,7 @@
 import typer
 
 from streamjoin.cli import bench
+from streamjoin.cli.chaos import chaos
 from streamjoin.cli.demo import demo
 from streamjoin.cli.explain import explain
 from streamjoin.cli.run import run
@@ -17,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.add_typer(bench.app, name="bench")
+app.command()(chaos)
 app.command()(demo)
 app.command()(explain)
 app.command()(run)

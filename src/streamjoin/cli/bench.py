@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,13 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from streamjoin.cli.checkout import checkout_module
+
 app = typer.Typer(help="Measure, beside what users would pick instead.", no_args_is_help=True)
-
-
-@app.callback()
-def bench() -> None:
-    # With a callback, typer keeps the name of a command that is the only one.
-    pass
 
 
 @app.command()
@@ -27,26 +22,38 @@ def kernels(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Pairs from arrays against DuckDB, Polars, ncls and scipy; frames against Spark's nested loop; growth with n."""
+    _run("run_kernels", only, quick=quick, repetitions=repetitions, json_path=json)
+
+
+@app.command()
+def streaming(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
+    rows: Annotated[
+        int | None, typer.Option(help="Of both sides of a usual micro-batch; 1,000,000 by default.")
+    ] = None,
+    batches: Annotated[
+        str,
+        typer.Option(help="Micro-batches of streamjoin, hdfs or rocksdb, for example hdfs=12,rocksdb=6/3/2 by size."),
+    ] = "",
+    repetitions: Annotated[int, typer.Option(help="Of the whole runs against peers, in turn.", min=1)] = 1,
+    only: Annotated[str, typer.Option(help="Some of equality,peers,keyless,breakdown,state.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """Warm micro-batches against Spark's own join; whole runs against Flink and Pathway; without keys; more state."""
+    _run("run_streaming", only, quick=quick, rows=rows, batches=batches, repetitions=repetitions, json_path=json)
+
+
+def _run(command: str, only: str, **options: Any) -> None:
+    """A function of `benchmarks/commands.py`; what goes wrong in it is one sentence."""
     console = Console(width=None if sys.stdout.isatty() else 140)
     commands, errors = _benchmarks("commands"), _benchmarks("errors")
     chosen = [name.strip() for name in only.split(",") if name.strip()]
     try:
-        commands.run_kernels(console, quick=quick, repetitions=repetitions, only=chosen, json_path=json)
+        getattr(commands, command)(console, only=chosen, **options)
     except errors.BenchmarkError as error:
         typer.echo(f"streamjoin bench: {error}", err=True)
         raise typer.Exit(1) from None
 
 
 def _benchmarks(module: str) -> Any:
-    """A module of the checkout that this package is installed from (`./sj` does that), or that we are in."""
-    for root in (Path(__file__).parents[3], Path.cwd()):
-        if (root / "benchmarks" / "commands.py").is_file():
-            if str(root) not in sys.path:
-                sys.path.insert(0, str(root))
-            return importlib.import_module(f"benchmarks.{module}")
-    typer.echo(
-        "streamjoin bench: the benchmarks are not part of the installed package, and there is no benchmarks/ in "
-        f"{Path.cwd()}. Hint: run ./sj bench in a checkout of streamjoin.",
-        err=True,
-    )
-    raise typer.Exit(2)
+    return checkout_module("benchmarks", module, command="bench")

@@ -5,7 +5,8 @@ Each stage sends one row of figures per bucket and micro-batch beside its result
     rows_in, rows_out, late, invalid    rows; marked ones count as leaving too
     purged                              rows that nobody can meet any more
     state_rows, state_bytes, state_runs what is kept after the micro-batch, over all buckets
-    progress, lag                       per input: how far it is, and how far that is behind the newest row of any input
+    progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
+                                        whatever an integer counts) that is behind the newest row of any input
     seconds                             pack, read (the state), join, write; summed over tasks, which run side by side
 """
 
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, Final
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final, Literal
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import TimeAxis
@@ -28,46 +31,49 @@ _SUMMED: Final = (*COUNTS, *(f"{step}_us" for step in STEPS))
 _TIMES: Final = ("progress_0", "progress_1")
 _LAGS: Final = ("lag_0", "lag_1")
 
+Part = Literal["pack", "join", "verdict"]
+
 _numbers = itertools.count(1)
 
 
-def observed(packed: DataFrame, axis: TimeAxis | None) -> DataFrame:
-    """The packed output of a join, with its figures observed under a name that no other join of this program has."""
-    schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *_TIMES, *_LAGS))
-    told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
-    metrics = [F.sum(f"figures.{name}").alias(name) for name in _SUMMED]
-    metrics += [_as_time(F.max(f"figures.{name}"), axis).alias(name) for name in _TIMES]
-    metrics += [_as_duration(F.max(f"figures.{name}"), axis).alias(name) for name in _LAGS]
-    frame = packed.withColumn("figures", told)
-    return frame.observe(f"{PREFIX}{next(_numbers)}", *metrics).drop("figures")
+class Figures:
+    """The figures of one join, observed part by part under a name that no other join of this program has."""
 
+    def __init__(self, axis: TimeAxis | None) -> None:
+        self.name, self.axis = f"{PREFIX}{next(_numbers)}", axis
 
-def _as_time(ticks: Column, axis: TimeAxis | None) -> Column:
-    if axis is TimeAxis.TIMESTAMP:
-        return F.timestamp_micros(ticks)
-    return F.date_from_unix_date(ticks.cast("int")) if axis is TimeAxis.DATE else ticks
+    def observed(self, packed: DataFrame, part: Part) -> DataFrame:
+        """The packed output of a part of the join, without the figures, which have been observed.
 
-
-def _as_duration(ticks: Column, axis: TimeAxis | None) -> Column:
-    return ticks / 1e6 if axis is TimeAxis.TIMESTAMP else ticks
+        They do not cross the next exchange: they say how long things took, and what a task sends must not depend on
+        that, so that a task that is run again sends the same.
+        """
+        schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *_TIMES, *_LAGS))
+        told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
+        metrics = [F.sum(f"figures.{name}").alias(name) for name in _SUMMED]
+        metrics += [F.max(f"figures.{name}").alias(name) for name in (*_TIMES, *_LAGS)]
+        metrics += [F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")]
+        frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
+        return frame.drop("figures").where("kind != 'figures'")
 
 
 def from_progress(progress: Any) -> dict[str, Any]:
     """The figures of one micro-batch, from a query's progress: Spark's object, its dict or its JSON.
 
     >>> figures = from_progress({"batchId": 4, "durationMs": {"triggerExecution": 1500}, "observedMetrics": {
-    ...     "streamjoin-1": {"rows_in": 10, "rows_out": 3, "late": 1, "progress_0": 7, "pack_us": 2_000_000}}})
+    ...     "streamjoin-1-pack": {"rows_in": 10, "pack_us": 2_000_000},
+    ...     "streamjoin-1-join": {"rows_out": 3, "late": 1, "progress_0": 7}}})
     >>> figures["batch"], figures["seconds"], figures["rows_in"], figures["late"]
     (4, 1.5, 10, 1)
     >>> figures["joins"]["streamjoin-1"]["progress"], figures["joins"]["streamjoin-1"]["seconds"]["pack"]
     ([7, None], 2.0)
     """
     told = _as_dict(progress)
-    joins = {
-        name: _figures(_as_dict(metrics))
-        for name, metrics in sorted((told.get("observedMetrics") or {}).items(), key=lambda item: _number(item[0]))
-        if name.startswith(PREFIX)
-    }
+    parts: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for name, metrics in (told.get("observedMetrics") or {}).items():
+        if name.startswith(PREFIX):
+            parts[name.rpartition("-")[0]].append(_as_dict(metrics))
+    joins = {name: _figures(parts[name]) for name in sorted(parts, key=_number)}
     totals = {count: sum(join[count] for join in joins.values()) for count in ("rows_in", "rows_out", "late")}
     milliseconds = (told.get("durationMs") or {}).get("triggerExecution", 0)
     return {"batch": told.get("batchId"), "seconds": milliseconds / 1000, **totals, "joins": joins}
@@ -83,12 +89,37 @@ def _number(name: str) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _figures(told: Mapping[str, Any]) -> dict[str, Any]:
-    figures: dict[str, Any] = {count: told.get(count) or 0 for count in COUNTS}
-    figures["progress"] = [told.get(name) for name in _TIMES]
-    figures["lag"] = [told.get(name) for name in _LAGS]
-    figures["seconds"] = {step: (told.get(f"{step}_us") or 0) / 1e6 for step in STEPS}
+def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    def total(name: str) -> int:
+        return sum(part.get(name) or 0 for part in parts)
+
+    def known(name: str) -> Any:
+        return next((part[name] for part in parts if part.get(name) is not None), None)
+
+    figures: dict[str, Any] = {count: total(count) for count in COUNTS}
+    axis = known("axis")
+    figures["progress"] = [_time(known(name), axis) for name in _TIMES]
+    figures["lag"] = [_duration(known(name), axis) for name in _LAGS]
+    figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
+
+
+def _time(ticks: int | None, axis: str | None) -> Any:
+    """A time as Python has it. Spark would hand it over as text, without its zone.
+
+    >>> _time(5_000_000, "timestamp"), _time(1, "date"), _time(7, "integer")
+    (datetime.datetime(1970, 1, 1, 0, 0, 5, tzinfo=datetime.timezone.utc), datetime.date(1970, 1, 2), 7)
+    """
+    if ticks is None:
+        return None
+    if axis == TimeAxis.TIMESTAMP.value:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks)
+    return date(1970, 1, 1) + timedelta(days=ticks) if axis == TimeAxis.DATE.value else ticks
+
+
+def _duration(ticks: int | None, axis: str | None) -> float | None:
+    """In seconds over time stamps, otherwise in ticks."""
+    return ticks if ticks is None or axis != TimeAxis.TIMESTAMP.value else ticks / 1e6
 
 
 def _as_dict(told: Any) -> Mapping[str, Any]:

@@ -160,10 +160,14 @@ class StageProcessor(StatefulProcessor):
 
 
 def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
-    """The packets of packed rows that Spark hands over in pandas frames."""
-    for frame in frames:
-        for bucket, number, kind, blob in zip(*(frame[name] for name in COLUMNS[1:]), strict=True):
-            yield Packet.of(int(bucket), int(number), kind, blob)
+    """The packets of packed rows that Spark hands over in pandas frames.
+
+    In an order of their own, not in that in which tasks happened to deliver them: a micro-batch that is run again sends
+    on exactly the same.
+    """
+    rows = [row for frame in frames for row in zip(*(frame[name] for name in COLUMNS[1:]), strict=True)]
+    for bucket, number, kind, blob in sorted(rows, key=lambda row: row[1:]):
+        yield Packet.of(int(bucket), int(number), kind, blob)
 
 
 @dataclass

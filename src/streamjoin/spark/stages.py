@@ -140,9 +140,6 @@ class RunningJoinStage:
 
     def _hear(self, number: int, report: dict[str, Any]) -> None:
         self.arrivals.heard(number, report["largest"], report["clock"])
-        self.counted["rows_in"] += report["rows"]
-        self.counted["invalid"] += report["invalid"]
-        self.counted["pack_us"] += report["us"]
 
     def _send(self, output: Output) -> Iterator[Packet]:
         """Where something goes that leaves the operator: to the user, or to those who decide about it."""
@@ -177,7 +174,7 @@ class RunningJoinStage:
         return Packet(self.bucket, number, "final", self.plan.naming.assemble_marked(flag, number, rows))
 
     def _count_anew(self) -> None:
-        self.counted = Counter(rows_in=0, rows_out=0, invalid=0, pack_us=0)
+        self.counted = Counter(rows_out=0)
         self.before = {"late": self.operator.figures["late"], "purged": self.operator.footprint.purged}
 
     def figures(self) -> dict[str, int]:
@@ -242,7 +239,7 @@ class RunningVerdictStage:
     def take(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         self.rows_out = 0
         for packet in packets:
-            if packet.kind in ("final", "figures"):
+            if packet.kind == "final":
                 yield packet
             elif packet.kind == "results":
                 yield from self._final(self.court.on_results(Results.from_table(packet.table)))

@@ -30,7 +30,7 @@ from streamjoin.errors import CallError
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.plan.stored import to_stored
 from streamjoin.spark.batch import Pack, Packed, in_batches
-from streamjoin.spark.figures import observed
+from streamjoin.spark.figures import Figures
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack
 from streamjoin.spark.processor import StageProcessor
@@ -57,7 +57,8 @@ def run_stream(
             if clocked:
                 frame = frame.withColumn("clock", F.unix_micros(F.current_timestamp()))
             streams.append(frame.mapInArrow(PackWithProgress(pack_rows, clocked), PACKED_SCHEMA))
-    packed = reduce(DataFrame.unionAll, streams)
+    figures = Figures(plan.node.axis)
+    packed = figures.observed(reduce(DataFrame.unionAll, streams), "pack")
     joined = packed.groupBy("label").transformWithStateInPandas(
         StageProcessor(JoinStage(plan), labels, call, idle_timer(plan)),
         PACKED_SCHEMA,
@@ -65,10 +66,12 @@ def run_stream(
         "processingTime" if plan.timers else "none",
         initialState=reduce(DataFrame.unionAll, tables).groupBy("label") if tables else None,
     )
+    joined = figures.observed(joined, "join")
     if any(plan.followed):
         processor = StageProcessor(VerdictStage(plan), labels, call)
         joined = joined.groupBy("label").transformWithStateInPandas(processor, PACKED_SCHEMA, "append", "none")
-    return observed(joined, plan.node.axis).mapInArrow(unpack_rows, schema)
+        joined = figures.observed(joined, "verdict")
+    return joined.mapInArrow(unpack_rows, schema)
 
 
 def stored_call(plan: JoinPlan, schema: StructType, reads: tuple[str | None, ...]) -> dict[str, Any]:
@@ -100,13 +103,13 @@ class PackWithProgress:
         yield from self.pack.run(seen.taken_off(batches) if self.clocked else batches, packed)
         if not packed.rows:
             return
-        # Includes the time that Spark takes to deliver the rows: the two cannot be told apart from in here.
-        told: dict[str, Any] = {"largest": packed.largest, "clock": seen.time}
-        counts = {"rows": packed.rows, "invalid": packed.invalid, "us": (perf_counter_ns() - began) // 1000}
+        report = {"largest": packed.largest, "clock": seen.time}
         for bucket in range(len(self.pack.labels)):
-            # Every bucket hears of the time, one of them of the rest: figures are summed over buckets.
-            report = told | (counts if bucket == 0 else dict.fromkeys(counts, 0))
             yield from pack(Packet(bucket, self.pack.number, "progress", report), self.pack.labels)
+        # Includes the time that Spark takes to deliver the rows: the two cannot be told apart from in here.
+        took = (perf_counter_ns() - began) // 1000
+        figures = {"rows_in": packed.rows, "invalid": packed.invalid, "pack_us": took}
+        yield from pack(Packet(0, self.pack.number, "figures", figures), self.pack.labels)
 
 
 @dataclass

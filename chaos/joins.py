@@ -1,0 +1,97 @@
+"""The joins that chaos is tried on, by name. Each is one call, made with streaming and with batch frames alike."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from chaos import data
+from chaos.data import SLACK_SECONDS
+from chaos.errors import ChaosError
+
+BUCKETS: Final = 4  # more than Spark's partitions here, and a square: a matrix then copies both sides
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A join by name, and what it is given."""
+
+    name: str
+    call: Callable[[DataFrame, DataFrame], DataFrame]
+    late: bool = False  # some rows of its data come too late
+    table: bool = False  # its right side is no stream
+
+    def stream(self, spark: SparkSession, inputs: Path) -> DataFrame:
+        """The call as a query makes it."""
+        left, right = data.frames(spark, inputs, streaming=True)
+        if self.table:
+            _, right = data.frames(spark, inputs, streaming=False)
+        return self.call(left, right)
+
+
+def _over_windows(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
+    window = sj.Range("4 seconds")
+    lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
+    return sj.join([left, right], time="ts", window=window, lateness=lateness, buckets=BUCKETS, **options)
+
+
+def _over_interval(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
+    lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
+    common: dict[str, Any] = {"by": "k", "lateness": lateness, "buckets": BUCKETS}
+    return sj.join_interval(left, right, on="ts", lower="-2 seconds", upper="3 seconds", **common, **options)
+
+
+def _over_validity(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
+    lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
+    near = sj.band("v", below=3, above=3)
+    return sj.join_overlap(left, right, on=("ts", "te"), where=near, lateness=lateness, buckets=BUCKETS, **options)
+
+
+_BAND: Final = sj.band("v", below=0.5, above=0.5)
+_THETA: Final = sj.theta("l.v < r.v AND r.v - l.v < 1.5")
+
+_ALL: Final = (
+    Kind("interval-inner", _over_interval),
+    Kind("interval-left", partial(_over_interval, how="left")),
+    Kind("interval-full", partial(_over_interval, how="full")),
+    Kind("window-left-ordered", partial(_over_windows, by="k", how="left", emit="ordered")),
+    Kind("window-anti", partial(_over_windows, by="k", how="anti")),
+    Kind("window-semi", partial(_over_windows, by="k", how="semi")),
+    Kind("window-full-snapshot", partial(_over_windows, by="k", how="full", outer="snapshot")),
+    Kind("band-inner", partial(_over_windows, where=_BAND)),
+    Kind("band-semi", partial(_over_windows, where=_BAND, how="semi")),
+    Kind("band-right", partial(_over_windows, where=_BAND, how="right")),
+    Kind("within-inner", partial(_over_windows, where=sj.within(("x", "y"), radius=2.0))),
+    Kind("overlap-inner", partial(_over_validity, cell="10 seconds")),
+    Kind("theta-inner", partial(_over_windows, where=_THETA)),
+    # Rows have copies in several buckets here, and a second stage with a state of its own judges which met nobody.
+    Kind("theta-left", partial(_over_windows, where=_THETA, how="left")),
+    Kind("theta-late-output", partial(_over_windows, where=_THETA, late="output"), late=True),
+    Kind("band-full", partial(_over_windows, where=_BAND, how="full")),
+    Kind("overlap-left-snapshot", partial(_over_validity, cell="10 seconds", how="left", outer="snapshot")),
+    Kind("late-output", partial(_over_windows, by="k", how="left", late="output"), late=True),
+    Kind("table-full", partial(_over_windows, by="k", how="full"), table=True),
+)
+KINDS: Final = {kind.name: kind for kind in _ALL}
+
+
+def kinds_of(names: Iterable[str]) -> list[Kind]:
+    """The kinds of these names, or all of them.
+
+    >>> [kind.name for kind in kinds_of(["window-anti"])]
+    ['window-anti']
+    """
+    chosen = list(names)
+    for name in chosen:
+        if name not in KINDS:
+            near = difflib.get_close_matches(name, KINDS, n=1)
+            hint = f"did you mean {near[0]}" if near else "there are " + ", ".join(KINDS)
+            raise ChaosError(f"there is no join {name!r}", hint=hint)
+    return [KINDS[name] for name in chosen] or list(_ALL)

@@ -1,0 +1,62 @@
+"""That chaos notices: a comparison that finds nothing must have looked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chaos import data
+from chaos.comparison import compare, compare_query, expected_frame
+from chaos.data import Shape
+from chaos.driver import start_query
+from chaos.joins import KINDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_every_difference_has_its_name() -> None:
+    difference = compare(Counter({"a": 2, "b": 1}), Counter({"a": 1, "b": 3, "c": 1}))
+    assert not difference.equal
+    assert (difference.lost, difference.repeated, difference.invented) == ({"a": 1}, {"b": 2}, {"c": 1})
+    assert difference.describe() == [
+        "1 rows lost, for example:",
+        "  1 x a",
+        "2 rows repeated, for example:",
+        "  2 x b",
+        "1 rows invented, for example:",
+        "  1 x c",
+    ]
+
+
+def test_lost_and_repeated_rows_of_an_output_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    kind, output = KINDS["interval-left"], str(tmp_path / "out")
+    data.write(tmp_path / "in", "1", Shape(files=2, rows=40), late=False)
+    whole = expected_frame(spark, kind, tmp_path / "in").coalesce(1)
+    whole.write.parquet(output)
+    same = compare_query(spark, kind, tmp_path)
+    assert same.equal
+    assert same.rows > 40
+    whole.filter("id = 3").write.mode("append").parquet(output)
+    more = compare_query(spark, kind, tmp_path)
+    assert (more.lost.total(), more.invented.total()) == (0, 0)
+    assert more.repeated.total() > 0
+    whole.filter("id <> 3").write.mode("overwrite").parquet(output)
+    less = compare_query(spark, kind, tmp_path)
+    assert less.lost == more.repeated
+    assert (less.repeated.total(), less.invented.total()) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["late-output", "theta-late-output"])
+def test_late_rows_are_expected_as_a_stream_shows_them(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    kind = KINDS[name]
+    data.write(tmp_path / "in", "1", Shape(files=6, rows=40), late=True)
+    start_query(spark, kind.name, tmp_path).awaitTermination()
+    difference = compare_query(spark, kind, tmp_path)
+    assert difference.equal, "\n".join(difference.describe())
+    expected = expected_frame(spark, kind, tmp_path / "in")
+    assert expected.filter("_late AND id IS NOT NULL").count() > 0
+    assert expected.filter("_late AND id_right IS NOT NULL").count() > 0

@@ -1,0 +1,65 @@
+"""A few kills of real drivers and executors. `./sj chaos` does more of it; `-m "not chaos and not long"` does none."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chaos.cases import Case, Outcome
+from chaos.data import Shape
+from chaos.joins import KINDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc"),
+]
+SMALL = Shape(files=6, rows=60)
+DRIVERS_SECONDS = 150
+EXECUTORS_SECONDS = 90
+
+
+@pytest.fixture(scope="module")
+def drivers_deadline() -> float:
+    return time.monotonic() + DRIVERS_SECONDS
+
+
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    lines: list[str] = []
+    yield lines
+    print("\n".join(lines))
+
+
+def check(outcome: Outcome, kills: int) -> None:
+    assert outcome.failure is None, outcome.failure
+    assert outcome.difference is not None
+    assert outcome.difference.equal, "\n".join(outcome.difference.describe())
+    assert outcome.kills == kills, "the query ended before its kills"
+
+
+@pytest.mark.parametrize("name", ["window-full-snapshot", "band-semi"])
+def test_differential_a_killed_driver_loses_and_repeats_nothing(
+    spark: SparkSession, tmp_path: Path, said: list[str], drivers_deadline: float, name: str
+) -> None:
+    case = Case(KINDS[name], 1, tmp_path, drivers_deadline, SMALL, say=said.append)
+    outcome = case.kill_drivers(spark, kills=2)
+    check(outcome, kills=2)
+    assert outcome.restarts == 2
+
+
+def test_differential_a_killed_executor_loses_and_repeats_nothing(
+    spark: SparkSession, tmp_path: Path, said: list[str]
+) -> None:
+    deadline = time.monotonic() + EXECUTORS_SECONDS
+    case = Case(KINDS["interval-full"], 1, tmp_path, deadline, SMALL, say=said.append)
+    outcome = case.kill_executors(spark, kills=1)
+    check(outcome, kills=1)
+    assert outcome.restarts == 0, "Spark starts executors again, not the driver"
