@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import streamjoin as sj
+from streamjoin.api import StoredInput, stored_state
 from streamjoin.cli import app
 from streamjoin.cli.run import Ending
 from streamjoin.cli.screen import HEADINGS
@@ -123,16 +125,28 @@ def test_differential_once_over_everything_gives_what_the_batch_gives(spark: Spa
 
 def test_differential_finishing_writes_what_is_still_held(spark: SparkSession, folder: Path) -> None:
     write_job(folder, how="full")
+    add_file(folder / "R", [("z", 8, 32)])  # meets nobody, and nobody can know that yet
+    assert run(folder, "--available-now", "--format", "csv").exit_code == 0
+    out = folder / "out"
+    committed = next(file for file in out.glob("*.csv") if len(file.read_text().splitlines()) > 1)
+    shutil.copy(committed, out / "part-of-a-task-that-failed.csv")
+
     result = run(folder, "--available-now", "--finish", "--format", "csv")
     assert result.exit_code == 0, result.output
     expected = batch_join(spark, folder, "full")
-    written = spark.read.option("header", True).schema(expected.schema).csv(str(folder / "out"))
+    written = spark.read.option("header", True).schema(expected.schema).csv(str(out))
     assert Counter(written.collect()) == Counter(expected.collect())
-    assert f"{expected.count()} rows out" in result.output
-    assert "of them had still been held; the query is over" in result.output
     # The folder is a plain one now: whoever does not know Spark's log reads the same rows.
-    files = [file for file in (folder / "out").glob("*.csv") if file.stat().st_size]
+    files = [file for file in out.glob("[!_]*.csv") if file.stat().st_size]
     assert sum(pyarrow.csv.read_csv(file).num_rows for file in files) == expected.count()
+    lines = result.output.splitlines()
+    held = int(lines[1].split()[1])
+    assert held > 0
+    assert lines == [
+        f"0 micro-batches, 0.0 s: 0 rows in, {held} rows out, 0 late",
+        f"finished: {held} of them had still been held; the query is over",
+        f"output: {out}  (csv)",
+    ]
 
     add_file(folder / "R", R_FILES[2])
     over = run(folder, "--available-now")
@@ -140,20 +154,35 @@ def test_differential_finishing_writes_what_is_still_held(spark: SparkSession, f
     assert over.output.startswith("error: this query was ended by sj.finish, and going on would repeat rows.")
 
 
-def test_an_interrupt_ends_a_query_that_runs_for_ever(spark: SparkSession, folder: Path) -> None:
-    def interrupt() -> None:
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline and not (folder / "checkpoint" / "commits" / "0").exists():
-            time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGINT)
+def test_a_table_beside_a_stream(spark: SparkSession, folder: Path) -> None:
+    (folder / "names.json").write_text('{"k": "a", "name": "Ada"}\n{"k": "c", "name": "Cleo"}\n')
+    (folder / "job.py").write_text("import streamjoin as sj\ndef job(R, T):\n    return sj.join([R, T], by='k')\n")
+    result = run(folder, "--available-now", "--table", f"T={folder}/names.json", streams="R")
+    assert result.exit_code == 0, result.output
+    written = spark.read.parquet(str(folder / "out"))
+    assert Counter(row.name for row in written.collect()) == {"Ada": 2, "Cleo": 1}
 
-    thread = threading.Thread(target=interrupt)
+
+def test_an_interrupt_ends_a_query_that_runs_for_ever(spark: SparkSession, folder: Path) -> None:
+    kept: list[StoredInput] = []
+
+    def look_and_interrupt() -> None:
+        deadline = time.monotonic() + 90
+        try:
+            while time.monotonic() < deadline and not (folder / "checkpoint" / "commits" / "0").exists():
+                time.sleep(0.1)
+            kept.extend(stored_state(spark, str(folder / "checkpoint")))
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=look_and_interrupt)
     thread.start()
     result = run(folder, "--trigger", "1 second", "--format", "json")
     thread.join()
     assert result.exit_code == 0, result.output
     assert ": 9 rows in, 5 rows out, 0 late" in result.output
     assert spark.read.json(str(folder / "out")).count() == 5
+    assert f"kept: {sum(part.rows for part in kept)} rows, " in result.output, "the state of a query while it runs"
 
 
 def test_an_error_in_a_worker_is_one_line(spark: SparkSession, folder: Path) -> None:

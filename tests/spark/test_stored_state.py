@@ -139,6 +139,18 @@ def test_oracle_a_stopped_query_shows_what_it_keeps(spark: SparkSession, tmp_pat
     assert reached == {(0, (START + 50) * 10**6), (1, (START + 46) * 10**6)}
 
 
+def test_a_second_stage_is_an_operator_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    frames = [write(spark, tmp_path / "0", [0, 50]), write(spark, tmp_path / "1", [51])]
+    options: dict[str, Any] = {"time": "ts", "window": sj.Range("10 seconds"), "lateness": sj.Grace("5 seconds")}
+    run(sj.join(frames, where=sj.theta("l.k < r.k"), how="left", buckets=2, **options), tmp_path / "checkpoint")
+    parts = stored_state(spark, str(tmp_path / "checkpoint"))
+    assert {part.stage for part in parts} == {"join", "verdict"}
+    assert len({part.operator for part in parts}) == 2
+    verdicts = [part for part in parts if part.stage == "verdict"]
+    assert {(part.bucket, part.input) for part in verdicts} == {(0, 0), (1, 0)}
+    assert {part.axis for part in parts} == {TimeAxis.TIMESTAMP}
+
+
 def test_the_checkpoint_of_another_query_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     stream = write(spark, tmp_path / "in", [1])
     run(stream.dropDuplicates(["k"]), tmp_path / "other")
