@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from chaos.processes import kill_session, processes_of
 ROOT: Final = Path(__file__).parent.parent
 POLL_SECONDS: Final = 0.003
 LINGER_SECONDS: Final = 15.0  # for children of a driver that has ended by itself
-_TAIL: Final = 4000  # characters of a failed driver's last words
+_LENGTH: Final = 4000  # characters of a failed driver's last words
 
 
 class Life:
@@ -78,6 +79,7 @@ class Life:
         """Kill the driver, its JVM and their children. None of them is left when this returns."""
         kill_session(self.session)
         self._process.wait()
+        self._fetch_executors_files()
 
     def finish(self) -> None:
         """Let the driver come to its end, which must be a good one."""
@@ -92,23 +94,28 @@ class Life:
             time.sleep(0.05)
         kill_session(self.session)
         code = self._process.wait()
+        self._fetch_executors_files()
         if code != 0 or not any(event["event"] == "ended" for event in self.events()):
             raise ChaosError(f"the driver failed with {code} and was not killed\n{self.last_words()}")
         if left:
             raise ChaosError(f"{left[0].command[:200]} outlived its driver by {LINGER_SECONDS:g} seconds")
-        self._remove_executors_files()
 
     def last_words(self) -> str:
-        """The end of what the driver wrote to its error stream."""
-        return self._errors.read_text(errors="replace")[-_TAIL:]
+        """What the driver's Python failed with; without that, the end of what it wrote to its error stream."""
+        text = self._errors.read_text(errors="replace")
+        _, found, trace = text.rpartition("Traceback (most recent call last):")
+        return (found + trace)[:_LENGTH] if found else text[-_LENGTH:]
 
-    def _remove_executors_files(self) -> None:
-        """Executors of a local cluster work in a folder beside Spark's own files, and leave it there."""
+    def _fetch_executors_files(self) -> None:
+        """Executors of a local cluster work in a folder beside Spark's own files: have it among ours."""
         import pyspark
 
         for event in self.events():
-            if "application" in event:
-                shutil.rmtree(Path(pyspark.__file__).parent / "work" / event["application"], ignore_errors=True)
+            work = Path(pyspark.__file__).parent / "work"
+            if "application" in event and (work / event["application"]).is_dir():
+                shutil.move(work / event["application"], self.folder / "executors")
+                with suppress(OSError):  # others may be working there
+                    work.rmdir()
 
     def __enter__(self) -> Life:
         return self

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.chaos,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc"),
 ]
-SMALL = Shape(files=6, rows=60)
+SMALL = Shape(files=4, rows=60)
 DRIVERS_SECONDS = 150
 EXECUTORS_SECONDS = 90
 
