@@ -23,6 +23,7 @@ from chaos.checkpoint import Where
 from chaos.data import Shape
 from chaos.joins import Kind, kinds_of
 from streamjoin.cli.local_spark import local_spark
+from streamjoin.kernels.warm import load_kernels
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,6 +110,7 @@ def run_chaos(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     folder = Path(tempfile.mkdtemp(prefix="streamjoin-chaos-"))
     try:
+        load_kernels()  # otherwise every driver would begin to compile them, and be killed while it does
         spark = local_spark()
         for outcome in chaos.run(spark, folder, partial(say, style="dim")):
             if not outcome.good:
