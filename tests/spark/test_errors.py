@@ -46,8 +46,8 @@ COLUMNS: dict[str, Wrong] = {
 OPTIONS: dict[str, Wrong] = {
     "an option that does not exist": (
         join(by="ts", windw=sj.Now()), "join has no option 'windw'",
-        "its options are buckets, by, cell, emit, hold, how, invalid, late, lateness, left_by, outer, right_by, "
-        "suffix, time, validity, where, window",
+        "its options are buckets, by, cell, emit, hold, how, idle_after, invalid, late, lateness, left_by, outer, "
+        "right_by, suffix, time, timers, validity, where, window",
     ),
     "an option that a short form does not have": (
         short(sj.join_band, on="v", below=1, above=1, hwo="left"), "there is no option 'hwo'", None,
@@ -101,11 +101,6 @@ OPTIONS: dict[str, Wrong] = {
 }  # fmt: skip
 
 UNSUPPORTED: dict[str, Wrong] = {
-    "a streaming frame with a table": (
-        join("stream", "long", left_by="value", right_by="ts"),
-        "this version joins two batch frames or two streaming frames, not one of each",
-        "read both with spark.readStream, or join inside foreachBatch",
-    ),
     "three frames": (
         lambda frames: sj.join([frames.long] * 3, by="ts"), "this version joins two frames, got 3",
         "join two, then join the result with the next",

@@ -67,6 +67,15 @@ def test_late_rows_go_where_the_policy_says_and_nothing_else_is_lost(
     assert pairs == {(1, 1), (1, 2), (3, 1), (3, 2)} | ({(2, 1)} if policy == "join" else set())
 
 
+def test_a_condition_that_is_left_to_spark_does_not_lose_late_rows(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 1, 50, 1.0)], [row(1, 1, 50, 2.0)]])
+    source.add([[row(2, 1, 10, 1.0)], []])
+    options = {"time": "ts", "window": WINDOW, "where": sj.theta("l.v < r.v"), "late": "output", "buckets": 1}
+    rows = [dict(items) for items in source.run(sj.join(source.frames(streaming=True), lateness=GRACE, **options))]
+    assert [(row["id"], row["_late"]) for row in sorted(rows, key=lambda row: row["id"])] == [(1, False), (2, True)]
+
+
 def test_state_shrinks_to_what_can_still_be_met(spark: SparkSession, tmp_path: Path) -> None:
     rng, source = random.Random(9), Source(spark, tmp_path)
     source.add([random_rows(rng, 200), random_rows(rng, 200)], 3)

@@ -447,10 +447,13 @@ def _time_type(plan: JoinPlan) -> DataType:
 
 
 def filtered(frame: DataFrame, plan: JoinPlan) -> DataFrame:
-    """What Spark keeps of the rows by the theta expression."""
+    """What Spark keeps of the rows by the theta expression; rows that leave unjoined, marked, are not asked."""
     assert plan.residual is not None
+    keep = F.expr(_residual_sql(plan))
+    for flag in plan.naming.flags:
+        keep = keep | F.col(flag)
     try:
-        return frame.filter(F.expr(_residual_sql(plan)))
+        return frame.filter(keep)
     except AnalysisException as error:
         raise CallError(f"Spark cannot evaluate theta {plan.residual.text!r}: {reason(error)}") from error
 
