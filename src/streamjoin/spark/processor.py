@@ -38,12 +38,14 @@ class Remembered:
     """A stage as it was after a commit, and the names of the blobs that the store has of it."""
 
     state: str  # the name of this state: no other has it
+    token: str  # of the commit after which it was like this
     bucket: int
     stage: RunningStage
     stored: set[str] = field(default_factory=set)
     is_new: bool = False
 
 
+# By the state's name: of each state a worker keeps what it has seen last, be it outdated, and never more than that.
 _remembered: OrderedDict[str, Remembered] = OrderedDict()
 
 
@@ -114,16 +116,18 @@ class StageProcessor(StatefulProcessor):
         if stored is None:
             assert bucket is not None
             clean_up()  # a new state is a good moment to look for those of queries that are gone
-            known = Remembered(uuid.uuid4().hex, bucket, self.stage.build(bucket), is_new=True)
+            known = Remembered(uuid.uuid4().hex, "", bucket, self.stage.build(bucket), is_new=True)
             return known, perf_counter_ns() - began
         manifest = json.loads(stored[0])
         check_identity(manifest, self.stage)
-        remembered = _remembered.pop(manifest["token"], None)
-        if remembered is None:
+        remembered = _remembered.pop(manifest["state"], None)
+        if remembered is None or remembered.token != manifest["token"]:
+            del remembered  # what is outdated goes before the current state is read: both would need twice the memory
             running = self.stage.build(manifest["bucket"])
             blobs = StoredBlobs(manifest["blobs"], self.blobs, BlobCache(manifest["state"]))
             running.restore(Snapshot(manifest, blobs))
-            remembered = Remembered(manifest["state"], manifest["bucket"], running, set(manifest["blobs"]))
+            stored_names = set(manifest["blobs"])
+            remembered = Remembered(manifest["state"], manifest["token"], manifest["bucket"], running, stored_names)
         return remembered, perf_counter_ns() - began
 
     def _save(self, known: Remembered) -> None:
@@ -138,20 +142,20 @@ class StageProcessor(StatefulProcessor):
             cache.drop(name)
         if known.is_new:
             self.call.update((self.call_json,))
-        token = uuid.uuid4().hex
+        known.token = uuid.uuid4().hex
         manifest = {
             "format": FORMAT,
             "stage": self.stage.name,
             "bucket": known.bucket,
             "state": known.state,
-            "token": token,
+            "token": known.token,
             "blobs": sorted(names),
             "identity": self.stage.plan.identity,
             **snapshot.manifest,
         }
         self.manifest.update((json.dumps(manifest),))
         known.stored, known.is_new = names, False
-        _remembered[token] = known
+        _remembered[known.state] = known
         while len(_remembered) > STAGES_KEPT:
             _remembered.popitem(last=False)
 
