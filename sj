@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # streamjoin's one command: sets up what is missing, then does what was asked.
 #
-#   ./sj test              the whole check: static, tests, coverage   (this is what CI runs)
+#   ./sj test              the check: static, tests, coverage
+#   ./sj test-streams      the tests that run streaming queries, and kill some   (CI runs both)
 #   ./sj test ARGS...      only pytest, with ARGS
 #   ./sj lint              the static part of the check
 #   ./sj lock              choose the newest allowed versions anew and write requirements.lock
@@ -140,9 +141,14 @@ check_coverage() {
 check_all() {
     check_static
     # Two at a time, each with a Spark of its own: a test on Spark waits more than it works.
-    phase "pytest" pytest -n 2 --dist worksteal
+    phase "pytest" pytest -n 2 --dist worksteal -m "not long and not stream"
     phase "pytest without JIT, for coverage" measure_coverage
     phase "coverage" check_coverage
+    printf '\nAll is well: %d s\n' "$SECONDS"
+}
+
+check_streams() {
+    phase "pytest on running streams" pytest -n 2 --dist worksteal -m "stream and not long"
     printf '\nAll is well: %d s\n' "$SECONDS"
 }
 
@@ -168,6 +174,11 @@ test)
     check_all
     ;;
 lint) cd "$root" && check_static ;;
+test-streams)
+    setup_java
+    cd "$root"
+    check_streams
+    ;;
 lock) cd "$root" && make_lock ;;
 python)
     setup_java

@@ -16,11 +16,20 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 
+# Their tests start a query each, or a driver: seconds before anything is joined. `./sj test-streams` runs them.
+RUN_STREAMS = {
+    "spark/test_streaming.py", "spark/test_streaming_cover.py", "spark/test_connect.py", "spark/test_stored_state.py",
+    "chaos/test_kills.py", "cli/test_run.py",
+}  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever uses Spark is marked so: `-m "not spark"` needs no Java."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+        if f"{item.path.parent.name}/{item.path.name}" in RUN_STREAMS:
+            item.add_marker(pytest.mark.stream)
 
 
 @pytest.fixture(scope="session")
