@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import streamjoin as sj
 from streamjoin.cli.complaint import complaints
-from streamjoin.cli.job import check_names, load_job, run_job
+from streamjoin.cli.job import JobFile, check_names, load_job, run_job
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.cli.tables import format_of, named_paths, read_table
 
 
 def explain(
-    job: Annotated[Path, typer.Argument(help="A Python file with a function that takes frames and returns one.")],
+    job: JobFile,
     table: Annotated[
         list[str],
         typer.Option(

@@ -16,13 +16,17 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from streamjoin import CallError
 from streamjoin.api import ship_by_value
 
 SESSION: Final = "spark"
 Job = Callable[..., Any]
+# The argument of every command that takes a job.
+JobFile = Annotated[Path, typer.Argument(help="A Python file with a function that takes frames and returns one.")]
 _BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 

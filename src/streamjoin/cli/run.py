@@ -16,7 +16,7 @@ from streamjoin.api import EndedBatches, made_by, uses_timers
 from streamjoin.cli.complaint import complaints
 from streamjoin.cli.failure import readable_failures
 from streamjoin.cli.interrupts import Interrupts
-from streamjoin.cli.job import check_names, load_job, run_job
+from streamjoin.cli.job import JobFile, check_names, load_job, run_job
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.cli.output import check_places, start_query, write_held
 from streamjoin.cli.screen import Screen, Totals
@@ -28,7 +28,7 @@ Format = Literal["parquet", "csv", "json"]
 
 
 def run(
-    job: Annotated[Path, typer.Argument(help="A Python file with a function that takes frames and returns one.")],
+    job: JobFile,
     stream: Annotated[
         list[str],
         typer.Option(

@@ -107,7 +107,7 @@ class JoinPlan:
             "how": f"{self.join.how}, outer by {self.join.outer}",
             "emit": f"{self.join.emit}, holding {self.join.hold}",
             "late": str(self.join.late),
-            "static": ", ".join(f"input {n}" for n, ended in enumerate(self.arrivals.ended) if ended) or "no input",
+            "static": ", ".join(f"input {n}" for n in (0, 1) if self.arrivals.has_ended(n)) or "no input",
         }
 
     def distribute(self, number: int, batch: Batch) -> Iterator[tuple[int, Batch]]:

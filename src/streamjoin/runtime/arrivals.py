@@ -30,6 +30,10 @@ class Arrivals:
     ended: tuple[bool, ...] = ()
     idle_after: int | None = None
 
+    def has_ended(self, number: int) -> bool:
+        """Whether an input was complete before the others began; without `ended`, none was."""
+        return bool(self.ended) and self.ended[number]
+
     def build(self) -> RunningArrivals:
         """Nothing has arrived yet."""
         return RunningArrivals(self)
@@ -68,23 +72,20 @@ class RunningArrivals:
         known: dict[int, int] = {}
         for number, lateness in enumerate(self.config.lateness):
             largest = self.largest[number]
-            if self._ended(number):
+            if self.config.has_ended(number):
                 known[number] = FOREVER
             elif lateness is not None and largest is not None:
                 known[number] = lateness.progress(largest)
         idle = [number for number in range(len(self.largest)) if self._idle(number)]
         if idle:
-            alive = [number for number in range(len(self.largest)) if not self._ended(number)]
+            alive = [number for number in range(len(self.largest)) if not self.config.has_ended(number)]
             active = [known.get(number, NEVER) for number in alive if number not in idle]
             bound = min(active) if active else max(known.get(number, NEVER) for number in alive)
             known |= {number: max(bound, known.get(number, NEVER)) for number in idle if bound > NEVER}
         return known
 
-    def _ended(self, number: int) -> bool:
-        return bool(self.config.ended) and self.config.ended[number]
-
     def _idle(self, number: int) -> bool:
-        if self.config.idle_after is None or self.clock is None or self._ended(number):
+        if self.config.idle_after is None or self.clock is None or self.config.has_ended(number):
             return False
         last = self.last[number]
         since = self.first_clock if last is None else last

@@ -135,7 +135,7 @@ def _kept(plan: JoinPlan, number: int, window: Window | None) -> str:
 
 def _arriving(plan: JoinPlan, number: int) -> str:
     """What a stream adds: how late its rows may be, or that it is there from the start."""
-    if plan.arrivals.ended and plan.arrivals.ended[number]:
+    if plan.arrivals.has_ended(number):
         return "; static, in the state from the start"
     lateness = plan.arrivals.lateness[number]
     return "" if lateness is None else f"; rows may be {in_units(lateness.delay, plan.node.time_type)} late"

@@ -17,6 +17,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlparse
@@ -174,7 +175,7 @@ class FinishStage:
             running = self.stage.build(self.labels.index(label))
             if label in manifests:
                 running.restore(Snapshot(manifests[label], blobs[label]))
-            for packet in [*running.take(packets[label]), *running.end()]:
+            for packet in chain(running.take(packets[label]), running.end()):
                 yield from pack(packet, self.labels)
 
 

@@ -50,7 +50,7 @@ def run_stream(
     streams, tables = [], []
     for number, frame in enumerate(frames):
         pack_rows = Pack(plan, number, labels)
-        if plan.arrivals.ended[number]:
+        if plan.arrivals.has_ended(number):
             tables.append(frame.mapInArrow(pack_rows, PACKED_SCHEMA))
         else:
             clocked = plan.arrivals.idle_after is not None
