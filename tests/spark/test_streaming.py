@@ -218,6 +218,15 @@ def test_a_wrong_streaming_call_fails_when_it_is_made(
         sj.join(source.frames(streaming=True), **call)
 
 
+def test_late_rows_are_not_joined_where_a_second_stage_decides(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.close()
+    options = {"time": "ts", "window": WINDOW, "where": sj.theta("l.v < r.v"), "lateness": GRACE, "late": "join"}
+    with pytest.raises(sj.UnsupportedError, match='late="join" in a left join whose rows go to several buckets'):
+        sj.join(source.frames(streaming=True), how="left", buckets=2, **options)
+    assert sj.join(source.frames(streaming=True), how="left", buckets=1, **options).isStreaming
+
+
 def test_a_session_without_rocksdb_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
     source.close()

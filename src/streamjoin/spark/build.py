@@ -94,6 +94,7 @@ class JoinCall:
             ended = tuple(not part.streaming for part in inputs)
             arrivals = Arrivals(self._slack(inputs, plan.node), ended, idle_after)
             plan = replace(plan, arrivals=arrivals, timers=self.timers)
+            check_verdicts(plan)
             call = stored_call(plan, schema, tuple(made_by(part.frame) for part in inputs))
             frame = run_stream(plan, prepared, schema, call)
         else:
@@ -390,6 +391,19 @@ class JoinCall:
         if isinstance(cell, bool) or not isinstance(cell, int | float) or not 0 < cell < float("inf"):
             raise CallError(f"cell must be a positive number, got {self.cell!r}", hint="leave it out to have it chosen")
         return float(cell) * 10.0**scale
+
+
+def check_verdicts(plan: JoinPlan) -> None:
+    """Refuse late rows where a second stage decides about them.
+
+    It tells rows apart by content and validity. A late row need not meet whom an equal one met in time, and would be
+    taken for it: a row that met nobody could be lost.
+    """
+    if any(plan.followed) and "join" in plan.node.late:
+        raise UnsupportedError(
+            f'late="join" in a {plan.join.how} join whose rows go to several buckets is not there yet',
+            hint='use late="output" or late="drop", give equality keys (by=), or buckets=1',
+        )
 
 
 def check_agreement(expression: Expression, inputs: tuple[InputFrame, InputFrame]) -> None:
