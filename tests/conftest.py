@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if f"{item.path.parent.name}/{item.path.name}" in RUN_STREAMS:
             item.add_marker(pytest.mark.stream)
+
+
+@pytest.fixture(autouse=True)
+def _stored_in_small_pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every other test stores state in as many parts and pages as only a large state would have."""
+    if isinstance(request.node, pytest.Function) and zlib.crc32(request.node.nodeid.encode()) % 2:
+        monkeypatch.setattr("streamjoin.state.layout.PART_BYTES", 150)
+        monkeypatch.setattr("streamjoin.spark.pages.PAGE_BYTES", 100)
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from streamjoin.spark import blob_cache, processor
 from streamjoin.spark.batch import Judge, Operate, Pack
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.packing import pack
+from streamjoin.spark.pages import bound
 from streamjoin.spark.processor import StageProcessor
 from streamjoin.spark.stages import JoinStage, Stage, VerdictStage
 from streamjoin.spark.stream import PackWithProgress, unpack_rows
@@ -54,7 +55,7 @@ class Map:
         return self.cells.get(key)
 
     def updateValue(self, key: tuple, value: tuple) -> None:  # noqa: N802
-        assert isinstance(value[0], bytes), "what Spark takes as binary"
+        assert isinstance(value[1], bytes), "what Spark takes as binary"
         assert key not in self.cells, "a blob never changes under its name"
         self.cells[key] = value
 
@@ -132,8 +133,15 @@ class Plane:
                 running = stage.build(self.labels.index(label))
                 cells = stores[label].cells
                 if "manifest" in cells:
-                    blobs = {key[0]: value[0] for key, value in cells["blobs"].items()}
-                    running.restore(Snapshot(json.loads(cells["manifest"][0]), blobs))
+                    manifest = json.loads(cells["manifest"][0])
+                    assert set(cells["blobs"]) == {
+                        (name, page) for name, pages in manifest["blobs"].items() for page in range(pages)
+                    }, "pages are left of blobs that nobody knows"
+                    blobs = {
+                        name: bound(cells["blobs"][name, page][1] for page in range(pages))
+                        for name, pages in manifest["blobs"].items()
+                    }
+                    running.restore(Snapshot(manifest, blobs))
                 frames = [arrived[label]] if label in arrived else []
                 for packet in [*running.take(processor.packets_of(frames)), *running.end()]:
                     packed += pack(packet, self.labels)

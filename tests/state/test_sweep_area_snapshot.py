@@ -58,16 +58,16 @@ def test_runs_are_stored_under_their_own_names() -> None:
     area = SweepArea(Matching(), tracked=True, covered=True)
     put(area, batch([(0, 5)] * 10))
     (kept,) = area.kept
-    name, notes = kept.run.id, kept.notes
+    name, notes, (part,) = kept.run.id, kept.notes, kept.parts().names
     before = area.snapshot("left").blobs
-    assert set(before) == {f"left/run/{name}", f"left/matched/{name}/{notes}", f"left/pieces/{name}/{notes}"}
+    assert set(before) == {f"left/run/{part}", f"left/matched/{name}/{notes}", f"left/pieces/{name}/{notes}"}
     contents = {blob: before[blob] for blob in before}
     met(area, 0, [3], [(0, 1)])
     after = area.snapshot("left").blobs
     assert kept.notes != notes, "what has changed gets another name"
-    assert set(after) == {f"left/run/{name}", f"left/matched/{name}/{kept.notes}", f"left/pieces/{name}/{kept.notes}"}
+    assert set(after) == {f"left/run/{part}", f"left/matched/{name}/{kept.notes}", f"left/pieces/{name}/{kept.notes}"}
     assert {blob: before[blob] for blob in before} == contents, "what was saved does not change with the area"
-    assert after[f"left/run/{name}"] == contents[f"left/run/{name}"], "a run need not be written again"
+    assert after[f"left/run/{part}"] == contents[f"left/run/{part}"], "a run need not be written again"
     assert [kept.run.id for kept in restored(area).kept] == [name]
 
 
@@ -84,3 +84,46 @@ def test_an_empty_area_is_restored_empty() -> None:
     put(again, batch([(0, 100)]))
     again.restore(area.snapshot("area"))
     assert (again.rows, again.progress) == (0, 7)
+
+
+def many_parts() -> SweepArea:
+    """One run of three parts that are too large to become one; rows end one after the other, part by part."""
+    area = SweepArea(Matching())
+    for first in (0, 100, 200):
+        put(area, batch([(first + i, first + i + 5) for i in range(100)]))
+        list(area.purge(0))
+    return area
+
+
+def stored_names(area: SweepArea) -> set[str]:
+    return set(area.snapshot("a").blobs)
+
+
+def test_merging_writes_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamjoin.state.layout.PART_BYTES", 100)
+    area, seen = SweepArea(Matching()), set()
+    for first in range(0, 1000, 100):
+        put(area, batch([(first + i, first + i + 5000) for i in range(100)]))
+        list(area.purge(0))
+        new = stored_names(area) - seen
+        assert len(new) == 1, "only the rows that have come"
+        seen |= new
+    assert len(area.kept) < 5, "in memory they are merged"
+
+
+def test_small_parts_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamjoin.state.layout.PART_BYTES", 1 << 20)
+    assert len(stored_names(many_parts())) == 1
+
+
+def test_a_part_goes_with_its_last_row_and_is_written_anew_when_little_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamjoin.state.layout.PART_BYTES", 100)
+    area = many_parts()
+    before = stored_names(area)
+    assert (len(area.kept), len(before)) == (1, 3)
+    list(area.purge(200))  # part 0 is gone, of part 1 five rows are left
+    after = stored_names(area)
+    assert len(after) == 2
+    assert len(after & before) == 1, "the third part stays as it is"
+    assert same(restored(area).kept[0].run.rows, area.kept[0].run.rows)
+    assert restored(area).kept[0].parts().stored_rows == area.kept[0].parts().stored_rows

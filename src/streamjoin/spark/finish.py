@@ -35,13 +35,18 @@ from streamjoin.spark.batch import Pack
 from streamjoin.spark.build import filtered
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack
+from streamjoin.spark.pages import Bindery
 from streamjoin.spark.stages import JoinStage, Stage, VerdictStage
 from streamjoin.spark.stream import unpack_rows
 from streamjoin.state import Snapshot
 
 # A packed row with the name of what is stored: a blob's, or the manifest's. Packets have none.
 _MANIFEST: Final = "manifest"
-_PACKETS_ONLY: Final = {"bucket": "int", "input": "int", "kind": "string"}
+# What `FinishStage` reads: packets, a stage's manifest, and pages of its blobs. Each has some of it.
+_STORED: Final = {
+    "label": "int", "bucket": "int", "input": "int", "kind": "string",
+    "name": "string", "page": "int", "pages": "int", "blob": "binary",
+}  # fmt: skip
 FINISHED: Final = "streamjoin: this query was ended by sj.finish, and going on would repeat rows"
 
 
@@ -110,7 +115,7 @@ class Finishing:
         for stage in stages:
             rows = stored_rows(self.spark, self.checkpoint, stage.operator)
             for more in packed:
-                rows = rows.unionAll(more.withColumn("name", F.lit(None).cast("string")))
+                rows = rows.unionAll(_stored(more))
             running: Stage = JoinStage(plan) if stage.name == "join" else VerdictStage(plan)
             packed = [rows.repartition(len(labels), "label").mapInArrow(FinishStage(running, labels), PACKED_SCHEMA)]
         rest = packed[0].mapInArrow(unpack_rows, stages[0].schema)
@@ -162,15 +167,20 @@ class FinishStage:
         manifests: dict[int, dict[str, Any]] = {}
         blobs: dict[int, dict[str, Any]] = defaultdict(dict)
         packets: dict[int, list[Packet]] = defaultdict(list)
+        bindery = Bindery()
         for batch in batches:
-            for label, bucket, number, kind, blob, name in zip(*batch.columns, strict=True):
-                if name.as_py() == _MANIFEST:
-                    manifests[label.as_py()] = json.loads(blob.as_py())
-                elif name.as_py() is not None:
-                    blobs[label.as_py()][name.as_py()] = blob.as_buffer()
+            *small, contents = batch.columns
+            for label, bucket, number, kind, name, page, pages, content in zip(
+                *(column.to_pylist() for column in small), contents, strict=True
+            ):
+                if name == _MANIFEST:
+                    manifests[label] = json.loads(content.as_py())
+                elif name is not None:
+                    blob = bindery.add((label, name), page, pages, content.as_buffer())
+                    if blob is not None:
+                        blobs[label][name] = blob
                 else:
-                    packet = Packet.of(bucket.as_py(), number.as_py(), kind.as_py(), blob.as_py())
-                    packets[label.as_py()].append(packet)
+                    packets[label].append(Packet.of(bucket, number, kind, content.as_py()))
         for label in sorted({*manifests, *packets}):
             running = self.stage.build(self.labels.index(label))
             if label in manifests:
@@ -210,13 +220,16 @@ def stored_rows(spark: SparkSession, checkpoint: str, operator: int) -> DataFram
     """All that a stage has stored, as rows for `FinishStage`."""
     manifests = state_variable(spark, checkpoint, operator, "manifest")
     blobs = state_variable(spark, checkpoint, operator, "blobs")
-    nothing = [F.lit(None).cast(kind).alias(name) for name, kind in _PACKETS_ONLY.items()]
-    return manifests.select(
-        F.col("key.label").alias("label"),
-        *nothing,
-        F.col("value.json").cast("binary").alias("blob"),
-        F.lit(_MANIFEST).alias("name"),
-    ).unionAll(blobs.select("key.label", *nothing, "user_map_value.blob", "user_map_key.name"))
+    manifests = manifests.select("key.label", F.lit(_MANIFEST).alias("name"), F.col("value.json").alias("blob"))
+    return _stored(manifests).unionAll(_stored(blobs.select("key.label", "user_map_key.*", "user_map_value.*")))
+
+
+def _stored(frame: DataFrame) -> DataFrame:
+    """The columns of `_STORED`, with NULL for those that the frame has not."""
+    given = set(frame.columns)
+    return frame.select(
+        *((F.col(name) if name in given else F.lit(None)).cast(kind).alias(name) for name, kind in _STORED.items())
+    )
 
 
 def mark_finished(spark: SparkSession, checkpoint: str) -> None:

@@ -1,6 +1,7 @@
 """What crosses into Spark's state: one stage of a join per bucket, in `transformWithStateInPandas`.
 
-    blobs      MapState, name -> blob. A blob never changes under its name, so only new names are written
+    blobs      MapState, (name, page) -> a page of a blob. A blob never changes under its name, so only new names are
+               written
     manifest   ValueState: which stage and bucket this is, what the stage says of itself, the names of its blobs, and a
                token that is new with every commit
     call       ValueState, written once: the join itself, so that the state can be read without the program
@@ -26,22 +27,23 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from streamjoin.errors import SnapshotError
 from streamjoin.spark.blob_cache import BlobCache, clean_up
 from streamjoin.spark.packing import COLUMNS, Packet
+from streamjoin.spark.pages import KEY, VALUE, bound, pages_of
 from streamjoin.spark.stages import RunningJoinStage, RunningStage, Stage
 from streamjoin.state import Snapshot
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 STAGES_KEPT: Final = 16
 
 
 @dataclass
 class Remembered:
-    """A stage as it was after a commit, and the names of the blobs that the store has of it."""
+    """A stage as it was after a commit, and the blobs that the store has of it."""
 
     state: str  # the name of this state: no other has it
     token: str  # of the commit after which it was like this
     bucket: int
     stage: RunningStage
-    stored: set[str] = field(default_factory=set)
+    stored: dict[str, int] = field(default_factory=dict)  # the pages of each blob
     is_new: bool = False
 
 
@@ -63,7 +65,7 @@ class StageProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state variables."""
         self.handle = handle
-        self.blobs = handle.getMapState("blobs", "name string", "blob binary")
+        self.blobs = handle.getMapState("blobs", KEY, VALUE)
         self.manifest = handle.getValueState("manifest", "json string")
         self.call = handle.getValueState("call", "json string")
 
@@ -126,19 +128,23 @@ class StageProcessor(StatefulProcessor):
             running = self.stage.build(manifest["bucket"])
             blobs = StoredBlobs(manifest["blobs"], self.blobs, BlobCache(manifest["state"]))
             running.restore(Snapshot(manifest, blobs))
-            stored_names = set(manifest["blobs"])
-            remembered = Remembered(manifest["state"], manifest["token"], manifest["bucket"], running, stored_names)
+            pages = dict(manifest["blobs"])
+            remembered = Remembered(manifest["state"], manifest["token"], manifest["bucket"], running, pages)
         return remembered, perf_counter_ns() - began
 
     def _save(self, known: Remembered) -> None:
         snapshot = known.stage.snapshot()
-        names, cache = set(snapshot.blobs), BlobCache(known.state)
-        for name in names - known.stored:
+        names, stored, cache = set(snapshot.blobs), known.stored, BlobCache(known.state)
+        for name in names - stored.keys():
             blob = snapshot.blobs[name]
-            self.blobs.updateValue((name,), (blob,))
+            pages = pages_of(blob)
+            for number, page in enumerate(pages):
+                self.blobs.updateValue((name, number), (len(pages), page))
+            stored[name] = len(pages)
             cache.put(name, blob)
-        for name in known.stored - names:
-            self.blobs.removeKey((name,))
+        for name in stored.keys() - names:
+            for number in range(stored.pop(name)):
+                self.blobs.removeKey((name, number))
             cache.drop(name)
         if known.is_new:
             self.call.update((self.call_json,))
@@ -149,12 +155,12 @@ class StageProcessor(StatefulProcessor):
             "bucket": known.bucket,
             "state": known.state,
             "token": known.token,
-            "blobs": sorted(names),
+            "blobs": stored,
             "identity": self.stage.plan.identity,
             **snapshot.manifest,
         }
         self.manifest.update((json.dumps(manifest),))
-        known.stored, known.is_new = names, False
+        known.is_new = False
         _remembered[known.state] = known
         while len(_remembered) > STAGES_KEPT:
             _remembered.popitem(last=False)
@@ -176,9 +182,9 @@ def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
 
 @dataclass
 class StoredBlobs(Mapping[str, bytes]):
-    """The blobs of a stored stage: from this host's files, or else from the store."""
+    """The blobs of a stored stage: from this host's files, or else from the store. `pages` says how many each has."""
 
-    names: list[str]
+    pages: dict[str, int]
     store: Any
     cache: BlobCache
 
@@ -186,15 +192,15 @@ class StoredBlobs(Mapping[str, bytes]):
         seen = self.cache.get(name)
         if seen is not None:
             return seen  # type: ignore[no-any-return]
-        blob: bytes = bytes(self.store.getValue((name,))[0])
+        blob = bound(self.store.getValue((name, number))[1] for number in range(self.pages[name]))
         self.cache.put(name, blob)
         return blob
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
+        return iter(self.pages)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.pages)
 
 
 def check_identity(manifest: dict[str, Any], stage: Stage) -> None:

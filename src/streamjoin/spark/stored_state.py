@@ -6,7 +6,7 @@
 
 A blob's name says whose it is. Names begin with the part of the stage that made them:
 
-    area1/run/...                    a run of input 1; beside it area1/matched/..., area1/pieces/...
+    area1/run/...                    a part of a run of input 1; beside it area1/matched/..., area1/pieces/...
     waiting1/..., held/...           rows of input 1, and results, that wait for their turn
     verdict1/0/..., verdict1/1/...   candidates and witnesses of input 1, in the second stage
     waiting/...                      packets of a static input, before the first micro-batch; the manifest says whose
@@ -32,6 +32,7 @@ from streamjoin.algebra import NEVER, TimeAxis
 from streamjoin.errors import CallError
 from streamjoin.plan.stored import from_stored
 from streamjoin.spark.finish import state_variable, stored_stages
+from streamjoin.spark.pages import Bindery
 from streamjoin.state import table_from_bytes
 from streamjoin.state.batch import RESERVED_PREFIX
 
@@ -89,7 +90,7 @@ def stored_state(spark: SparkSession, checkpoint: str) -> list[StoredInput]:
     for stage in stages:
         manifests = state_variable(spark, checkpoint, stage.operator, "manifest")
         blobs = state_variable(spark, checkpoint, stage.operator, "blobs")
-        contents = blobs.selectExpr("to_json(key) owner", "user_map_key.name", "user_map_value.blob")
+        contents = blobs.selectExpr("to_json(key) owner", "user_map_key.*", "user_map_value.*")
         stored += inputs_of(
             stage.operator,
             from_stored(stage.call["node"]).axis or TimeAxis.INTEGER,
@@ -100,13 +101,16 @@ def stored_state(spark: SparkSession, checkpoint: str) -> list[StoredInput]:
 
 
 def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Blobs (owner, name, content) to what `MeasuredBlob` has of them."""
+    """Pages of blobs (owner, name, page, pages, content) to what `MeasuredBlob` has of each blob."""
+    bindery = Bindery()
     for batch in batches:
-        for owner, name, blob in zip(*batch.columns, strict=True):
-            content = blob.as_buffer()
-            figures = times_of(table_from_bytes(content)) if holds_rows(name.as_py()) else (0, None, None)
-            values = [owner.as_py(), name.as_py(), content.size, *figures]
-            yield pa.record_batch([[value] for value in values], schema=_MEASURED_ARROW)
+        *small, contents = batch.columns
+        for owner, name, page, pages, content in zip(*(column.to_pylist() for column in small), contents, strict=True):
+            blob = bindery.add((owner, name), page, pages, content.as_buffer())
+            if blob is not None:
+                figures = times_of(table_from_bytes(blob)) if holds_rows(name) else (0, None, None)
+                values = [owner, name, len(blob), *figures]
+                yield pa.record_batch([[value] for value in values], schema=_MEASURED_ARROW)
 
 
 def holds_rows(name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 class Blobs(Mapping[str, bytes]):

@@ -6,10 +6,11 @@ Three operations: `insert` a batch as a run, `probe` with a run of another input
    never found again, wherever they physically lie until the next merge.
 2. Runs are immutable. What changes lies beside them: which rows have met a partner, how far expiry has come.
 3. Runs merge geometrically: after a purge each run is more than twice as large as all younger ones together, so there
-   are O(log n) runs, and a row is copied O(log n) times in its life. A merge leaves the expired behind.
-4. A run whose last end is behind progress is dropped whole, and one of which half has expired is written anew without
-   it: copying the other half is paid for by what goes. So at most half of what is kept is expired, and after progress
-   has passed everything, nothing is kept.
+   are O(log n) runs, and a row is copied O(log n) times in its life. A merge leaves the expired behind. It happens in
+   memory only: what has been stored of a row stays where it is (see `layout`).
+4. A run whose last end is behind progress is dropped whole, and one of which half has expired is made anew without it:
+   copying the other half is paid for by what goes. So at most half of what is kept is expired, and after progress has
+   passed everything, nothing is kept.
 
 Rows that must know their fate (outer, semi, anti joins) are *tracked*: `purge` hands out the removed ones together with
 whether they had a partner. Cost of a purge: O(log n) per run when nothing expires, O(expired) when rows are tracked.
@@ -18,8 +19,8 @@ whether they had a partner. Cost of a purge: O(log n) per run when nothing expir
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,7 @@ import pyarrow as pa
 from streamjoin.algebra.interval import NEVER, Mask, Times
 from streamjoin.kernels import expired_mask
 from streamjoin.state.batch import Batch, Indices
+from streamjoin.state.layout import Layout
 from streamjoin.state.matching import Matching
 from streamjoin.state.run import Run, merged_order
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
@@ -54,6 +56,8 @@ class Kept:
     matched: Mask | None = None
     expired: int = 0  # how many rows, in order of their ends, have been handed out
     fresh: bool = True  # came after the last purge: nothing of it has been removed, not even what is behind progress
+    layout: Layout | None = None  # where its rows are stored; None as long as nobody has asked
+    cut: int = NEVER  # rows of its parts that end here or earlier have been left behind
     pieces: list[Pieces] = field(default_factory=list)
     # Names what has been noted beside the run: new with every change, and with every attempt at it, so that two
     # attempts at one micro-batch can never take each other's notes for their own.
@@ -62,6 +66,12 @@ class Kept:
     def note(self) -> None:
         """What lies beside the run has changed."""
         self.notes = uuid.uuid4().hex
+
+    def parts(self) -> Layout:
+        """Where the rows are stored."""
+        if self.layout is None:
+            self.layout = Layout.whole(len(self.run))
+        return self.layout
 
     def all_pieces(self) -> Pieces:
         """The pieces of all rows, in one."""
@@ -181,8 +191,10 @@ class SweepArea:
         if gone:
             order = order[alive]
         run = self.matching.run_of(everything.take(order))
+        layout = Layout.merged([self._layout(part) for part in parts], [len(part.run) for part in parts], order)
+        layout = layout.tidied(run.rows.nbytes / max(1, len(run)))
         if not self.tracked:
-            return Kept(run, fresh=False)
+            return Kept(run, fresh=False, layout=layout, cut=self.progress)
         matched = np.concatenate([part.matched for part in parts if part.matched is not None])[order]
         new_row = np.full(len(everything), -1, np.int64)
         new_row[order] = np.arange(len(order))
@@ -192,15 +204,21 @@ class SweepArea:
             moved = new_row[row + offset]
             pieces.append((moved[moved >= 0], start[moved >= 0], end[moved >= 0]))
             offset += len(part.run)
-        return Kept(run, matched, fresh=False, pieces=pieces if self.covered else [])
+        return Kept(run, matched, 0, False, layout, self.progress, pieces if self.covered else [])
+
+    def _layout(self, kept: Kept) -> Layout:
+        """Where a run is stored, or will be: of one that is not stored yet, what has expired never will."""
+        return kept.layout or Layout.whole(len(kept.run) - expired_mask(kept.run.rows.te, self.progress)[1])
 
     def snapshot(self, name: str) -> Snapshot:
-        """What is kept; every run under its own id."""
+        """What is kept; every part of a run under its own name."""
         runs: list[dict[str, Any]] = []
         makers: dict[str, Callable[[], bytes]] = {}
         for kept in self.kept:
-            names = {"run": f"{name}/run/{kept.run.id}"}
-            makers[names["run"]] = partial(_run_bytes, kept.run)
+            layout = kept.parts()
+            stored = [f"{name}/run/{part}" for part in layout.names]
+            makers |= {part: partial(_part_bytes, kept.run, layout, number) for number, part in enumerate(stored)}
+            names: dict[str, Any] = {"run": stored}
             if kept.matched is not None:
                 names["matched"] = f"{name}/matched/{kept.run.id}/{kept.notes}"
                 makers[names["matched"]] = partial(_mask_bytes, kept.matched.copy())
@@ -208,7 +226,8 @@ class SweepArea:
                 names["pieces"] = f"{name}/pieces/{kept.run.id}/{kept.notes}"
                 makers[names["pieces"]] = partial(_pieces_bytes, kept.all_pieces())
             figures = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
-            runs.append({**figures, "notes": kept.notes, "names": names})
+            stored_as = {"cut": kept.cut, "parts": layout.names, "stored_rows": layout.stored_rows}
+            runs.append({**figures, **stored_as, "notes": kept.notes, "names": names})
         return Snapshot({"progress": self.progress, "removed": self.removed, "runs": runs}, Blobs(makers))
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -218,15 +237,8 @@ class SweepArea:
         self.kept = []
         for entry in snapshot.manifest["runs"]:
             names = entry["names"]
-            rows = Batch.from_table(table_from_bytes(snapshot.blobs[names["run"]]))
-            prepared = self.matching.run_of(rows)
-            kept = Kept(
-                Run(rows, prepared.value, prepared.cell, prepared.axes, entry["id"]),
-                None,
-                entry["expired"],
-                entry["fresh"],
-                notes=entry["notes"],
-            )
+            run, layout = self._read_run(entry, [snapshot.blobs[part] for part in names["run"]])
+            kept = Kept(run, None, entry["expired"], entry["fresh"], layout, entry["cut"], notes=entry["notes"])
             if self.tracked:
                 bits = np.frombuffer(snapshot.blobs[names["matched"]], np.uint8)
                 kept.matched = np.unpackbits(bits, count=entry["rows"]).astype(np.bool_)
@@ -235,9 +247,24 @@ class SweepArea:
                 kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to"))]
             self.kept.append(kept)
 
+    def _read_run(self, entry: dict[str, Any], blobs: Sequence[bytes]) -> tuple[Run, Layout]:
+        """A run from its parts."""
+        parts = [self.matching.run_of(Batch.from_table(table_from_bytes(blob))) for blob in blobs]
+        layout = Layout(tuple(entry["parts"]), tuple(entry["stored_rows"]))
+        if len(parts) == 1 and len(parts[0]) == entry["rows"]:
+            return replace(parts[0], id=entry["id"]), layout
+        order = merged_order(parts)
+        everything = Batch.concat([part.rows for part in parts])
+        order = order[expired_mask(everything.te[order], entry["cut"])[0]]
+        if len(parts) > 1:
+            label = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
+            layout = replace(layout, part_of=label[order])
+        return replace(self.matching.run_of(everything.take(order)), id=entry["id"]), layout
 
-def _run_bytes(run: Run) -> bytes:
-    return table_to_bytes(run.rows.to_table())
+
+def _part_bytes(run: Run, layout: Layout, part: int) -> bytes:
+    rows = layout.rows_of(part)
+    return table_to_bytes((run.rows if rows is None else run.rows.take(rows)).to_table())
 
 
 def _mask_bytes(mask: Mask) -> bytes:
