@@ -77,6 +77,53 @@ def accompanied_parts(row: Row, found: list[Row], outer: str) -> list[tuple[int,
     return parts
 
 
+def asof(
+    left: list[Row],
+    right: list[Row],
+    keys: tuple[str, ...],
+    direction: str,
+    tolerance: int | None,
+    exact: bool,
+    tie_break: tuple[str, ...],
+    how: str,
+) -> list[Result]:
+    """Each left row with the right row that is nearest in time: `(left id, right id)`."""
+    results = []
+    for row in left:
+        allowed = [other for other in right if _may_take(row, other, keys, direction, tolerance, exact)]
+        if not allowed:
+            results += [(row["id"], None)] if how == "left" else []
+            continue
+        near = min(abs(other["ts"] - row["ts"]) for other in allowed)
+        nearest = [other for other in allowed if abs(other["ts"] - row["ts"]) == near]
+        earliest = min(other["ts"] for other in nearest)  # at equal distance the earlier time
+        ties = [other for other in nearest if other["ts"] == earliest]
+        best = max(ties, key=lambda other: [_rank(other[name]) for name in (*tie_break, *other)])
+        results.append((row["id"], best["id"]))
+    return results
+
+
+def _may_take(row: Row, other: Row, keys: tuple[str, ...], direction: str, tolerance: int | None, exact: bool) -> bool:
+    for key in keys:
+        if row[key] is None or row[key] != row[key] or row[key] != other[key]:
+            return False
+    if row["ts"] is None or other["ts"] is None:
+        return False
+    gap = other["ts"] - row["ts"]
+    if gap == 0 and not exact:
+        return False
+    if (direction == "backward" and gap > 0) or (direction == "forward" and gap < 0):
+        return False
+    return tolerance is None or abs(gap) <= tolerance
+
+
+def _rank(value: object) -> tuple:
+    """NULL below NaN below everything else."""
+    if value is None:
+        return (0,)
+    return (1,) if value != value else (2, value)
+
+
 def normal_form(results: Iterable[Result]) -> dict[tuple, list[list[tuple[int, int]]]]:
     """For every payload and every k >= 1 the maximal intervals on which its multiplicity is at least k."""
     changes: dict[tuple, Counter] = {}
@@ -121,7 +168,10 @@ class Arrivals:
     def micro_batch(self, batches: dict[int, list[Row]]) -> None:
         for number, rows in batches.items():
             for row in rows:
-                (self.late if row["ts"] < self.progress[number] else self.on_time)[number].append(row)
+                late = row["ts"] is not None and row["ts"] < self.progress[number]
+                (self.late if late else self.on_time)[number].append(row)
+                if row["ts"] is None:
+                    continue
                 if self.validity and row["ts"] >= row["te"]:
                     continue
                 for other in self.kept[1 - number]:
@@ -130,10 +180,9 @@ class Arrivals:
                         self.joined.append(pair(left, right, self.validity))
                 self.kept[number].append(row)
         for number, rows in batches.items():
-            for row in rows:
-                self.largest[number] = max(
-                    row["ts"], self.largest[number] if self.largest[number] is not None else row["ts"]
-                )
+            times = [row["ts"] for row in rows if row["ts"] is not None]
+            times += [] if self.largest[number] is None else [self.largest[number]]
+            self.largest[number] = max(times, default=None)
             if self.largest[number] is not None:
                 self.progress[number] = max(self.progress[number], self.largest[number] - self.slack[number])
         for number in (0, 1):

@@ -17,13 +17,14 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from streamjoin.algebra import (
     FOREVER,
+    AsOf,
     Band,
     Fixed,
     Now,
@@ -160,7 +161,8 @@ class Case:
     arrivals: tuple[list[dict], list[dict]]
     restore_chance: float
     regime: str
-    log: list[str] = field(default_factory=list)
+    # What the rows that came in time give, where that is not a join by `match`; as (left id, right id).
+    chosen: Callable[[list[dict], list[dict]], list[tuple]] | None = None
 
     def describe(self) -> str:
         node = self.node
@@ -168,6 +170,7 @@ class Case:
             f"seed {self.seed}: {self.regime}, how={node.how} outer={node.outer} emit={node.emit} hold={node.hold} "
             f"late={node.late} buckets={node.buckets} cell={node.cell} keys={node.inputs[0].keys} "
             f"predicates={node.predicates} theta={node.theta is not None} interval={node.interval} "
+            f"choice={node.choice} "
             f"windows={[part.window for part in node.inputs]} rows={[len(rows) for rows in self.arrivals]}"
         )
 
@@ -225,6 +228,46 @@ def draw_case(seed: int) -> Case:
         cell=rng.choice([None, 1.0, 3.0, 20.0]),
     )
     return Case(seed, node, match, slack, (arrivals[0], arrivals[1]), rng.choice([0, 0.3]), regime)
+
+
+def draw_asof_case(seed: int) -> Case:
+    """An as-of join from a seed: few keys and times, so that ties, shadows and rows on the bounds are many."""
+    rng = random.Random(seed)
+    regime = rng.choice(["within slack", "within slack", "late"])
+    keys = rng.choice([(), ("k",), ("s",), ("s", "k")])
+    direction = rng.choice(["backward", "forward", "nearest"])
+    tolerance, exact = rng.choice([None, None, 0, 1, 3, 10]), rng.random() < 0.6
+    tie_break = rng.choice([(), (), ("v",), ("s", "n")])
+    how = rng.choice(["left", "inner"])
+    horizon = rng.choice([2, 8, 30])
+    slack = (rng.randint(0, 6), rng.randint(0, 6))
+    arrivals = []
+    for number in (0, 1):
+        size = rng.choice([0, 1, rng.randint(2, 40), rng.randint(2, 40)])
+        rows = _draw_arrivals(rng, size, horizon, slack[number] + (8 if regime == "late" else 0), None)
+        for row in rows:
+            row["te"] = row["ts"]
+            if rng.random() < 0.05:
+                row["ts"] = None
+        arrivals.append(rows)
+    node = JoinNode(
+        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts") for _ in range(2)),
+        by=keys if rng.random() < 0.5 else (),
+        choice=AsOf(direction, tolerance, exact, tie_break),
+        axis=TimeAxis.INTEGER,
+        time_type=pa.int64(),
+        how=how,
+        emit=rng.choice(["eager", "ordered"]),
+        late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
+        buckets=rng.choice([1, 1, 2, 3, 4]),
+        cell=rng.choice([None, 1.0, 3.0, 20.0]),
+    )
+
+    def chosen(left: list[dict], right: list[dict]) -> list[tuple]:
+        return oracle.asof(left, right, keys, direction, tolerance, exact, tie_break, how)
+
+    sides = (arrivals[0], arrivals[1])
+    return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
 
 
 def _draw_window(rng: random.Random) -> Window:
@@ -303,7 +346,7 @@ class Buckets:
         }
         self.late: list[list[int]] = [[], []]
         self.rows: list[tuple] = []
-        self.last: list[tuple[int, int]] = [(-(2**63), 0)] * len(self.joins)
+        self.last: list[tuple[int, int]] = [(-(2**63), -(2**63))] * len(self.joins)
         self.promised: list[int] = [-(2**63)] * len(self.joins)
 
     def micro_batch(self, rows: dict[int, list[dict]], progress: dict[int, int]) -> None:
@@ -398,7 +441,9 @@ def run_case(case: Case) -> None:
         news = {number: model.progress[number] for number in (0, 1) if model.largest[number] is not None}
         buckets.micro_batch(batch, news)
     buckets.finish()
-    if case.node.late[0] == "join":
+    if case.chosen is not None:
+        buckets.rows, expected = [row[:2] for row in buckets.rows], case.chosen(*model.on_time)
+    elif case.node.late[0] == "join":
         expected = model.joined
     else:
         expected = oracle.join(*model.on_time, case.match, case.node.how, case.node.outer, validity)
@@ -418,14 +463,17 @@ def _difference(got: list[tuple], expected: list[tuple]) -> str:
     return f"missing {list(missing.items())[:5]}, extra {list(extra.items())[:5]}"
 
 
-def simulate(seed: int) -> Case:
+FAMILIES: dict[str, Callable[[int], Case]] = {"temporal": draw_case, "asof": draw_asof_case}
+
+
+def simulate(seed: int, family: str = "temporal") -> Case:
     """Draw and run one case; failures name the seed that replays them."""
-    case = draw_case(seed)
+    case = FAMILIES[family](seed)
     try:
         run_case(case)
     except Exception as error:
         raise AssertionError(
-            f"{case.describe()}\nreplay: python -m tests.simulator --replay {seed}\n{error!r}"
+            f"{case.describe()}\nreplay: python -m tests.simulator --family {family} --replay {seed}\n{error!r}"
         ) from error
     return case
 
@@ -435,14 +483,15 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replay", type=int)
+    parser.add_argument("--family", choices=FAMILIES, default="temporal")
     options = parser.parse_args()
     if options.replay is not None:
-        print(simulate(options.replay).describe())
+        print(simulate(options.replay, options.family).describe())
         return 0
     started, failures = time.monotonic(), 0
     for run in range(options.runs):
         try:
-            simulate(options.seed + run)
+            simulate(options.seed + run, options.family)
         except AssertionError as error:
             failures += 1
             print(error, file=sys.stderr)

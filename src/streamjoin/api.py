@@ -10,12 +10,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamjoin.algebra import Predicate, TimeAxis, Validity, Window, band, overlaps, within
+from streamjoin.algebra import Direction, Predicate, TimeAxis, Validity, Window, band, join_type, overlaps, within
 from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.errors import CallError
 from streamjoin.plan import delay
 from streamjoin.spark import figures
-from streamjoin.spark.build import JoinCall
+from streamjoin.spark.build import AsOfCall, JoinCall
 from streamjoin.spark.explain import describe, made_by, plan_of
 from streamjoin.spark.finish import finish_query
 from streamjoin.spark.frames import InputFrame
@@ -28,6 +28,7 @@ __all__ = [
     "finish",
     "from_progress",
     "join",
+    "join_asof",
     "join_band",
     "join_interval",
     "join_overlap",
@@ -125,6 +126,57 @@ def join_interval(
         )
     _refuse(options, {"time", "window", "outer", "validity"}, "join_interval")
     return JoinCall([left, right], time=times, lower=lower, upper=upper, closed=closed, **_checked(options)).run()
+
+
+def join_asof(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: Any = None,
+    left_on: Any = None,
+    right_on: Any = None,
+    direction: Direction = "backward",
+    tolerance: Any = None,
+    allow_exact_matches: bool = True,
+    how: str = "left",
+    tie_break: Any = None,
+    forget_after: Any = None,
+    emit: str = "final",
+    **options: Any,
+) -> DataFrame:
+    """Each left row with the nearest right row of its key in time: a trade with the quote that was valid then.
+
+    Parameters beyond those of `join` (`by`, `left_by`, `right_by`, `suffix`, `lateness`, `late`, `buckets`, ...)
+        on          the time column of both inputs, or left_on and right_on; timestamp, date or integer
+        direction   "backward" (the newest right row up to the left time), "forward" (the oldest from it on),
+                    "nearest" (at equal distance the earlier one)
+        tolerance   the largest distance in time; a left row that finds nothing stays, with NULLs
+        allow_exact_matches   whether a right row of the same time may be taken
+        how         "left" or "inner"
+        tie_break   columns of the right input: among rows of one time the greatest by them is taken, then by content
+        forget_after   how long a right row is remembered, in time of the rows: a key that never returns keeps no state
+                    for ever. The same for batches, so that a stream gives what the batch gives
+        emit        "final": a row leaves when nothing nearer can come; "ordered": also in order of the left time
+
+    A row whose time or key is NULL takes nobody. On a stream each key keeps only what can still be the answer.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> trades = spark.sql("SELECT 'A' symbol, timestamp'2024-01-01 10:00:05' ts, 100 size")
+    >>> quotes = spark.sql("SELECT 'A' symbol, timestamp'2024-01-01 10:00:03' ts, 9.5 bid")
+    >>> priced = sj.join_asof(trades, quotes, on="ts", by="symbol", tolerance="5 seconds")
+    >>> [(row["size"], row.bid, row.ts_right.second) for row in priced.collect()]
+    [(100, Decimal('9.5'), 3)]
+    """
+    times = list(_two_sides(on, left_on, right_on, "join_asof"))
+    _refuse(options, {"time", "window", "outer", "validity", "hold", "invalid", "cell", "where"}, "join_asof")
+    if join_type(how) not in ("left", "inner"):
+        raise CallError(f'an as-of join is how="left" or how="inner", got {how!r}')
+    if emit not in ("final", "ordered"):
+        raise CallError(f"emit of an as-of join must be 'final' or 'ordered', got {emit!r}")
+    asof = AsOfCall(direction, tolerance, forget_after, allow_exact_matches, tie_break)
+    options = {**_checked(options), "how": how, "emit": "eager" if emit == "final" else emit}
+    return JoinCall([left, right], time=times, asof=asof, **options).run()
 
 
 def join_band(

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, Band, Overlaps, Within
-from streamjoin.operators import TemporalJoin, Verdict
+from streamjoin.algebra import FOREVER, AsOf, Band, Overlaps, Within
+from streamjoin.operators import AsofJoin, TemporalJoin, Verdict
 from streamjoin.state import Batch, KeyTest, Matching, ValueTest
 from tests.contract import Subject
 from tests.state.making import PAYLOAD, batch
@@ -69,6 +69,27 @@ def events(below: int, above: int) -> Draw:
     return draw
 
 
+def histories(tolerance: int | None, *, proof: bool = False) -> Draw:
+    """Rows for an as-of join: few keys and times; some rows can take nobody, and some of those have no time."""
+
+    def draw(rng: random.Random, slack: int) -> tuple[Batch, Batch]:
+        sides = []
+        for number in (0, 1):
+            times = [rng.randint(-3, 12) for _ in range(rng.randint(10, 25))]
+            group = [rng.randrange(3) for _ in times]
+            ends = [FOREVER if tolerance is None else ts + tolerance + 1 for ts in times]
+            side = batch(
+                list(zip(times, ends if number else times, strict=True)),
+                group=group,
+                matchable=[rng.random() < 0.9 for _ in times],
+                proof=pa.table({"k": [f"key {number}" for number in group]}) if proof else None,
+            )
+            sides.append(_in_order_of_arrival(rng, slack, side))
+        return sides[0], sides[1]
+
+    return draw
+
+
 def testimony(outer: str) -> Draw:
     """Rows for a verdict: candidates, and witnesses for some of them, several for one; by snapshot with their parts."""
 
@@ -117,6 +138,11 @@ def _join(name: str, draw: Draw, matching: Matching, **options: object) -> Subje
     return Subject(name, config, draw, ordered=config.emit == "ordered")
 
 
+def _asof(name: str, draw: Draw, choice: AsOf, **options: object) -> Subject:
+    config = AsofJoin(choice, SCHEMAS, **options)
+    return Subject(name, config, draw, ordered=config.emit == "ordered")
+
+
 def _verdict(number: int, how: str, outer: str) -> Subject:
     return Subject(
         f"verdict of input {number}, {how} by {outer}", Verdict(number, SCHEMAS, how, outer), testimony(outer)
@@ -151,6 +177,13 @@ SUBJECTS = (
     _join("left of copies", COPIED, Matching(BAND), how="left", replicated=(True, False)),
     _join("full of copies by snapshot", COPIED, Matching(BAND), how="full", outer="snapshot", replicated=(True, True)),
     _join("semi of copies", COPIED, Matching(BAND), how="semi", replicated=(True, False)),
+    _asof("as of, backward", histories(None), AsOf()),
+    _asof("as of, backward, in order", histories(4), AsOf(tolerance=4), emit="ordered"),
+    _asof("as of, strictly backward, keys with proof", histories(None, proof=True), AsOf(exact=False), how="inner"),
+    _asof("as of, forward", histories(0), AsOf("forward")),
+    _asof("as of, strictly forward, in order", histories(0), AsOf("forward", 5, False), emit="ordered"),
+    _asof("as of, nearest", histories(None), AsOf("nearest", tie_break=("note",))),
+    _asof("as of, strictly nearest, in order", histories(3), AsOf("nearest", 3, False), emit="ordered"),
     _verdict(0, "left", "row"),
     _verdict(1, "full", "row"),
     _verdict(0, "semi", "row"),

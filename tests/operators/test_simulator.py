@@ -31,6 +31,17 @@ def test_oracle_simulator(part: int) -> None:
     assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
 
 
+@pytest.mark.parametrize("part", range(PARTS))
+def test_oracle_simulator_of_as_of_joins(part: int) -> None:
+    failures = []
+    for seed in range(part, RUNS // 2, PARTS):
+        try:
+            simulate(seed, "asof")
+        except AssertionError as error:
+            failures.append(str(error))
+    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+
+
 def kind_of(case: Case) -> str:
     """The kind that the case was drawn as."""
     node = case.node

@@ -1,5 +1,6 @@
 """What things mean: time, validity, windows, predicates, progress and policies. Plain values, no Arrow, no Spark."""
 
+from streamjoin.algebra.asof import AsOf, Direction
 from streamjoin.algebra.interval import FOREVER, NEVER
 from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Outer, join_type
 from streamjoin.algebra.predicate import (
@@ -24,8 +25,10 @@ __all__ = [
     "FOREVER",
     "NEVER",
     "Arrival",
+    "AsOf",
     "Band",
     "Conjunction",
+    "Direction",
     "Duration",
     "Emit",
     "Equals",

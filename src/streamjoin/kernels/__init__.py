@@ -11,6 +11,7 @@ from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
 from streamjoin.kernels.sorting import merge_order, sort_order
@@ -20,7 +21,9 @@ __all__ = [
     "METRICS",
     "NO_CELL_LIMIT",
     "PAIRS_PER_CHUNK",
+    "after",
     "band_pairs",
+    "before",
     "bucket_of_cells",
     "cells_of",
     "combine_hashes",
@@ -32,5 +35,6 @@ __all__ = [
     "parts_of_validity",
     "sort_order",
     "spread_over_buckets",
+    "successors",
     "within_pairs",
 ]

@@ -12,6 +12,7 @@ from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import bucket_of_cells, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.sorting import _SMALL, merge_order, sort_order
 from streamjoin.kernels.within import within_pairs
@@ -30,6 +31,9 @@ def load_kernels() -> None:
     side = (zero, zero, axes, zero, one)
     list(within_pairs(side, side, radius=0.0, metric="euclidean", timed=True))
     expired_mask(zero, 0)
+    before((zero, zero), (zero, zero), strict=True)
+    after((zero, zero), (zero, zero), strict=True)
+    successors((zero, zero), 0)
     cells = np.zeros((1, 1), np.int64)
     bucket_of_cells(cells, 1)
     spread_over_buckets(cells, cells, 1)

@@ -74,6 +74,11 @@ class HeldRows:
         """What waits."""
         return _footprint(self.parts)
 
+    @property
+    def first(self) -> int:
+        """The smallest `ts` that waits."""
+        return min((int(part.ts.min()) for part in self.parts.values()), default=FOREVER)
+
     def add(self, batch: Batch) -> None:
         """Let rows wait."""
         if len(batch):

@@ -139,7 +139,7 @@ class RunningTemporalJoin(Operator):
             at_home = late if batch.home is None else late & batch.home
             self.figures["late"] += int(at_home.sum())
             if policy == "fail":
-                raise _late_row(number, batch.take(late), self.times.of(number))
+                raise late_row(number, batch.take(late), self.times.of(number))
             if policy == "output":
                 yield Rows("late", number, batch.take(at_home))
             if policy != "join":
@@ -365,7 +365,8 @@ def check_snapshot(snapshot: Snapshot, fingerprint: str) -> None:
         )
 
 
-def _late_row(number: int, late: Batch, progress: int) -> LateRowError:
+def late_row(number: int, late: Batch, progress: int) -> LateRowError:
+    """Rows that came too late, where that is an error."""
     row = late.payload.slice(0, 1).to_pylist()[0]
     return LateRowError(
         f"input {number} brought {len(late)} row(s) behind its progress {progress}, the first is {row}",

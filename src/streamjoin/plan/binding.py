@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamjoin.algebra import FOREVER, InvalidPolicy, Overlaps, Predicate, Validity, Window, Within
+from streamjoin.algebra import FOREVER, NEVER, InvalidPolicy, Overlaps, Predicate, Validity, Window, Within
 from streamjoin.algebra.interval import Mask, saturating_add
 from streamjoin.errors import InvalidRowError
 from streamjoin.kernels import combine_hashes, hash_bytes, hash_integers
@@ -52,6 +52,7 @@ class InputBinding:
     window: Window | None = None
     forget_after: int | None = None
     invalid: InvalidPolicy = "fail"
+    timeless: bool = False  # a row whose time is NULL is not invalid, it only matches nothing
 
     def bind(self, table: pa.Table) -> Bound:
         """The rows of `table` as a batch."""
@@ -64,6 +65,8 @@ class InputBinding:
                 raise self._invalid_row(table.filter(pa.array(~valid)))
             table, ts, te = table.filter(pa.array(valid)).combine_chunks(), ts[valid], te[valid]
         group, matchable = group_codes([table[name] for name in self.keys], table.num_rows)
+        if self.timeless:
+            matchable &= ts > NEVER
         values: list[npt.NDArray[Any]] = []
         for predicate in self.predicates:
             columns = [number_values(table[name]) for name in predicate.columns(self.number)]
@@ -91,6 +94,8 @@ class InputBinding:
         if self.time is None:
             return np.zeros(rows, np.int64), np.full(rows, FOREVER), np.ones(rows, np.bool_)
         ts, valid = time_values(table[self.time])
+        if self.timeless:
+            ts, valid = np.where(valid, ts, NEVER), np.ones(rows, np.bool_)
         if self.window is not None:
             return ts, self.window.ends(ts), valid
         return ts, saturating_add(ts, self.forget_after or 0), valid

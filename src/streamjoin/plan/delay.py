@@ -11,13 +11,17 @@ Event joins, over `lower <= right - left <= upper`:
     times so far of the other side's column are at most M less the nearer bound, new ones at least M - g less the
     farther one: upper - lower + g late, or the slack of the column's own input, if that is more. Rows without partner
     are no later.
+As-of joins, with the reach `(back, ahead)` of what a left row can take:
+    a left row leaves no later than right progress is `ahead` beyond it, and whoever has left was behind that progress:
+    by left times results are as late as the left slack, or as `ahead`, if that is more; by right times both reaches
+    later.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from streamjoin.algebra import Grace
+from streamjoin.algebra import AsOf, Grace
 from streamjoin.errors import CallError
 from streamjoin.plan.planner import JoinPlan
 
@@ -36,6 +40,9 @@ def output_delay(plan: JoinPlan, column: str | None = None) -> int:
         )
     slacks = [_slack(plan, number) for number in (0, 1)]
     source = _source(plan, column)
+    if plan.node.choice is not None:
+        assert source != "validity"
+        return _asof_delay(plan.node.choice, slacks[0] or 0, source)
     bounds = plan.node.interval
     if bounds is not None:
         assert source != "validity"
@@ -47,6 +54,25 @@ def output_delay(plan: JoinPlan, column: str | None = None) -> int:
     else:
         delay = sum(lengths) + max(slack or 0 for slack in slacks)
     return delay + (0 if source == "validity" else _length(plan, source))
+
+
+def _asof_delay(choice: AsOf, slack: int, source: int) -> int:
+    back, ahead = choice.reach
+    if ahead is None:
+        raise CallError(
+            f'without tolerance a left row may wait for ever for its answer with direction="{choice.direction}", '
+            "so results can be late without bound",
+            hint="give tolerance=",
+        )
+    delay = max(slack, ahead)
+    if source == 0:
+        return delay
+    if back is None:
+        raise CallError(
+            "without tolerance the right row's time may lie any distance before the left row's",
+            hint="use the left input's time column, or give tolerance=",
+        )
+    return delay + back + ahead
 
 
 def _slack(plan: JoinPlan, number: int) -> int | None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from streamjoin.algebra import Emit, How, InvalidPolicy, LatePolicy, Outer, Predicate, TimeAxis, Window
+from streamjoin.algebra import AsOf, Emit, How, InvalidPolicy, LatePolicy, Outer, Predicate, TimeAxis, Window
 from streamjoin.algebra.policy import Hold
 from streamjoin.algebra.predicate import Closed
 from streamjoin.plan.expression import Expression
@@ -35,13 +35,17 @@ class IntervalBounds:
 
 @dataclass(frozen=True)
 class JoinNode:
-    """A join of two inputs, as the user meant it."""
+    """A join of two inputs, as the user meant it.
+
+    A row matches by keys and `predicates`; or with a `choice` it takes one of the rows that have its keys.
+    """
 
     inputs: tuple[InputNode, InputNode]
     by: tuple[str, ...] = ()
     predicates: tuple[Predicate, ...] = ()
     theta: Expression | None = None
     interval: IntervalBounds | None = None
+    choice: AsOf | None = None
     axis: TimeAxis | None = None
     time_type: pa.DataType | None = None
     how: How = "inner"

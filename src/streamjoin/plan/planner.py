@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Band, Overlaps, Predicate, Within
+from streamjoin.algebra import FOREVER, Band, Overlaps, Predicate, Within
 from streamjoin.algebra.interval import Mask
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import UnsupportedError
-from streamjoin.operators import TemporalJoin, Verdict
+from streamjoin.operators import AsofJoin, TemporalJoin, Verdict
 from streamjoin.operators.temporal_join import TRACKED
 from streamjoin.plan.binding import InputBinding, codes_are_exact
 from streamjoin.plan.expression import Expression
@@ -62,16 +62,16 @@ class JoinPlan:
     node: JoinNode
     bindings: tuple[InputBinding, InputBinding]
     partitioning: Partitioning
-    join: TemporalJoin
+    join: TemporalJoin | AsofJoin
     naming: OutputNaming
     residual: Expression | None  # left to Spark, on the finished rows
     arrivals: Arrivals = A_BATCH
     timers: bool = False
 
-    def join_in(self, bucket: int) -> TemporalJoin:
+    def join_in(self, bucket: int) -> TemporalJoin | AsofJoin:
         """The join of one bucket: it keeps only the pairs that belong there."""
         test = self.partitioning.owner_test(bucket)
-        if test is None:
+        if test is None or isinstance(self.join, AsofJoin):
             return self.join
         matching = replace(self.join.matching, tests=(*self.join.matching.tests, test))
         return replace(self.join, matching=matching)
@@ -99,6 +99,7 @@ class JoinPlan:
         return {
             "window": f"{one.window}, {two.window}",
             "interval": str(self.node.interval),
+            "as-of": str(self.node.choice),
             "time": f"{one.time}, {two.time}",
             "keys": f"{one.keys}, {two.keys}",
             "predicates": f"{self.bindings[0].predicates}, {self.node.theta}",
@@ -133,13 +134,25 @@ def plan_join(node: JoinNode) -> JoinPlan:
     predicates = order_predicates(node)
     partitioning = choose_partitioning(node, predicates)
     residual = node.theta if node.how == "inner" else None
+    join = asof_join(node) if node.choice is not None else temporal_join(node, predicates, partitioning)
+    return JoinPlan(node, bind_inputs(node, predicates), partitioning, join, name_result(node), residual)
+
+
+def asof_join(node: JoinNode) -> AsofJoin:
+    """A join in which a left row takes one of the right rows."""
+    assert node.choice is not None and node.how in ("left", "inner")
+    return AsofJoin(node.choice, payload_schemas(node), node.how, node.emit, node.late)
+
+
+def temporal_join(node: JoinNode, predicates: tuple[Predicate, ...], partitioning: Partitioning) -> TemporalJoin:
+    """A join in which a row takes all that match."""
     matching = Matching(
         first=predicates[0] if predicates else None,  # type: ignore[arg-type]
         tests=remaining_tests(node, predicates),
         timed=node.windowed,
     )
     tracked, replicated = TRACKED[node.how], partitioning.replicates
-    join = TemporalJoin(
+    return TemporalJoin(
         matching=matching,
         schemas=payload_schemas(node),
         how=node.how,
@@ -150,7 +163,6 @@ def plan_join(node: JoinNode) -> JoinPlan:
         validity=node.windowed,
         replicated=(tracked[0] and replicated[0], tracked[1] and replicated[1]),
     )
-    return JoinPlan(node, bind_inputs(node, predicates), partitioning, join, name_result(node), residual)
 
 
 def payload_schemas(node: JoinNode) -> tuple[pa.Schema, pa.Schema]:
@@ -165,6 +177,8 @@ def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
     An event join is a band over the two times. Otherwise the order is by how few candidates a predicate leaves: a
     distance bounds several axes, a band one from both sides, an overlap one only as far as intervals are short.
     """
+    if node.choice is not None:
+        return _reach_of_choice(node)
     predicates = list(node.predicates)
     predicates.sort(key=order_of)
     if node.interval is not None:
@@ -172,6 +186,19 @@ def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
         bounds = node.interval
         predicates.insert(0, Band(times[0], times[1], -bounds.lower, bounds.upper, bounds.closed))
     return tuple(predicates)
+
+
+def _reach_of_choice(node: JoinNode) -> tuple[Predicate, ...]:
+    """Which right rows an as-of join may take, as a band over the times; none where any distance is near enough.
+
+    Only partitioning asks: with keys it is by them, and the band is not needed.
+    """
+    assert node.choice is not None
+    (below, above), (one, two) = node.choice.reach, (part.time for part in node.inputs)
+    assert one is not None and two is not None
+    if node.inputs[0].keys or below is None or above is None:
+        return ()
+    return (Band(one, two, below, above, "both"),)
 
 
 def order_of(predicate: Predicate) -> int:
@@ -215,6 +242,8 @@ def choose_partitioning(node: JoinNode, predicates: tuple[Predicate, ...]) -> Pa
         return HomePartitioning(node.buckets, first, node.cell or default_cell(first), home)
     if node.cell is not None and (isinstance(first, Overlaps) or node.windowed):
         return ReferencePartitioning(node.buckets, node.cell, on_time=first is None)
+    if node.choice is not None:
+        return Partitioning(node.buckets)  # the nearest may be anywhere: all rows meet in one bucket
     return MatrixPartitioning(node.buckets)
 
 
@@ -233,6 +262,10 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
         low_closed, high_closed = node.interval.closed in ("both", "left"), node.interval.closed in ("both", "right")
         # A left row is kept until the right progress is above left + upper, a right row until above right - lower.
         forget = (node.interval.upper + high_closed, -node.interval.lower + low_closed)
+    if node.choice is not None:
+        # A right row is kept until the bound of the history is beyond what its time can reach forward.
+        back, same = node.choice.reach[0], int(node.choice.exact)
+        forget = (0, FOREVER if back is None else back + (same if back == 0 else 1))
     one, two = (
         InputBinding(
             number,
@@ -243,6 +276,7 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
             part.window,
             forget[number],
             node.invalid,
+            timeless=node.choice is not None,
         )
         for number, part in enumerate(node.inputs)
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from streamjoin.algebra import Band, Fixed, Grace, Now, Overlaps, Range, TimeAxis, Unbounded, Validity, Within
+from streamjoin.algebra import AsOf, Band, Fixed, Grace, Now, Overlaps, Range, TimeAxis, Unbounded, Validity, Within
 from streamjoin.errors import SnapshotError
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
@@ -22,7 +22,7 @@ _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
         JoinNode, InputNode, IntervalBounds, Band, Overlaps, Within, Range, Fixed, Now, Unbounded, Validity, Grace,
-        Arrivals,
+        Arrivals, AsOf,
     )
 }  # fmt: skip
 _KIND: Final = "@"

@@ -23,6 +23,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from streamjoin.algebra import NEVER
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack, unpack
@@ -70,8 +71,8 @@ class Pack:
     def _packets(self, table: pa.Table, packed: Packed) -> Iterator[Packet]:
         bound = self.plan.bindings[self.number].bind(table)
         packed.rows += table.num_rows
-        if len(bound.batch):
-            newest = int(bound.batch.ts.max())
+        newest = int(bound.batch.ts.max()) if len(bound.batch) else NEVER
+        if newest > NEVER:
             packed.largest = newest if packed.largest is None else max(newest, packed.largest)
         if bound.invalid.num_rows:
             packed.invalid += bound.invalid.num_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -25,7 +25,9 @@ from pyspark.sql.types import (
 
 from streamjoin.algebra import (
     Arrival,
+    AsOf,
     Band,
+    Direction,
     Emit,
     Grace,
     InvalidPolicy,
@@ -56,6 +58,48 @@ MOST_DEFAULT_BUCKETS: Final = 64
 
 
 @dataclass(frozen=True)
+class AsOfCall:
+    """Which right row a left row takes, as it was called."""
+
+    direction: str = "backward"
+    tolerance: Any = None
+    forget_after: Any = None
+    exact: bool = True
+    tie_break: Any = None
+
+    def resolve(self, axis: TimeAxis, right: InputFrame) -> AsOf:
+        """In ticks, with columns of the right input by name."""
+        if not isinstance(self.exact, bool):
+            raise CallError(f"allow_exact_matches must be True or False, got {self.exact!r}")
+        return AsOf(
+            one_of(self.direction, Direction, "direction"),  # type: ignore[arg-type]
+            min(self._distances(axis), default=None),
+            self.exact,
+            tuple(self._tie_break(right)),
+        )
+
+    def _distances(self, axis: TimeAxis) -> Iterator[int]:
+        for value, what in ((self.tolerance, "tolerance"), (self.forget_after, "forget_after")):
+            if value is not None:
+                ticks = axis.ticks(value, what)
+                if ticks < 0:
+                    raise CallError(f"{what} must not be negative, got {value!r}", hint="it is a distance in time")
+                yield ticks
+
+    def _tie_break(self, right: InputFrame) -> Iterator[str]:
+        for name in _listed(self.tie_break):
+            if not isinstance(name, str):
+                raise CallError(f"tie_break takes column names of the right input, got {name!r}")
+            found = right.resolve(name)
+            if found not in right.columns:
+                raise CallError(
+                    f"tie_break takes columns of the right input, and {name!r} is a field of one",
+                    hint="make it a column of its own",
+                )
+            yield found
+
+
+@dataclass(frozen=True)
 class JoinCall:
     """A join as it was called. Options that may differ per input take one value, or a list with one per input."""
 
@@ -69,6 +113,7 @@ class JoinCall:
     lower: Any = None
     upper: Any = None
     closed: str = "both"
+    asof: AsOfCall | None = None
     how: str = "inner"
     outer: str = "row"
     emit: str = "eager"
@@ -121,6 +166,9 @@ class JoinCall:
         windows, times = self._times(inputs)
         axis, time_type = self._axis(inputs, times)
         interval = self._interval(axis)
+        if self.asof is not None and axis is None:
+            raise CallError("an as-of join needs the time of both inputs", hint='on="ts", or left_on= and right_on=')
+        choice = None if self.asof is None or axis is None else self.asof.resolve(axis, inputs[1])
         resolved = [None if window is None or axis is None else window.resolve(axis) for window in windows]
         late = self._per_input(self.late, "late")
         self._check_lateness(axis)
@@ -150,6 +198,7 @@ class JoinCall:
             predicates=tuple(predicates),
             theta=expression,
             interval=interval,
+            choice=choice,
             axis=axis,
             time_type=time_type,
             how=how,
@@ -204,7 +253,7 @@ class JoinCall:
 
     def _times(self, inputs: tuple[InputFrame, InputFrame]) -> tuple[list[Window | None], list[str | None]]:
         windows, times = self._per_input(self.window, "window"), self._per_input(self.time, "time")
-        event = self.lower is not None or self.upper is not None
+        event = self.lower is not None or self.upper is not None or self.asof is not None
         names: list[str | None] = [None, None]
         for number, (window, time) in enumerate(zip(windows, times, strict=True)):
             part = inputs[number]

@@ -11,9 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructField
 
-from streamjoin.algebra import Validity, Window
+from streamjoin.algebra import FOREVER, Validity, Window
 from streamjoin.algebra.predicate import Band, Overlaps, Within
 from streamjoin.errors import CallError
+from streamjoin.operators import AsofJoin, TemporalJoin
 from streamjoin.plan.planner import JoinPlan
 
 _KEY: Final = "streamjoin.plan"
@@ -67,27 +68,14 @@ def plan_by_mark(column: StructField) -> JoinPlan | None:
 
 def describe(plan: JoinPlan) -> str:
     """A plan in words."""
-    node, join = plan.node, plan.join
-    keys = f"equal {', '.join(node.inputs[0].keys)}" if node.inputs[0].keys else ""
-    first = _predicate(plan)
-    lines = [
-        f"operator       temporal join, how={join.how}"
-        + (f", outer by {join.outer}" if join.how != "inner" else "")
-        + ("" if join.validity else ", without validity"),
-        f"emission       {join.emit}" + (f", holding {join.hold}" if join.emit == "ordered" else ""),
-        f"order          {_order(plan)}",
-        f"matches by     {' and '.join(part for part in (keys, first) if part) or 'validity alone'}",
-    ]
-    tests = [type(test).__name__ for test in join.matching.tests]
-    if tests:
-        lines.append(f"then tested    {', '.join(tests)}")
+    lines = _asof_lines(plan) if isinstance(plan.join, AsofJoin) else _temporal_lines(plan, plan.join)
     if plan.residual is not None:
         lines.append(f"left to Spark  {plan.residual.text}")
     lines.append(f"buckets        {plan.partitioning.describe()}")
     if any(plan.followed):
         who = " and ".join(f"input {n}" for n in (0, 1) if plan.followed[n])
         lines.append(f"verdict        a second stage decides which rows of {who} met nobody")
-    for number, part in enumerate(node.inputs):
+    for number, part in enumerate(plan.node.inputs):
         lines.append(f"input {number}        {_kept(plan, number, part.window)}{_arriving(plan, number)}")
     if plan.arrivals.idle_after is not None:
         looked = "timers look for it" if plan.timers else "looked at when any input delivers"
@@ -95,8 +83,41 @@ def describe(plan: JoinPlan) -> str:
     return "\n".join(lines)
 
 
-def _predicate(plan: JoinPlan) -> str:
-    first = plan.join.matching.first
+def _asof_lines(plan: JoinPlan) -> list[str]:
+    node, choice = plan.node, plan.node.choice
+    assert choice is not None
+    ties = ", ".join((*choice.tie_break, "content"))
+    keys = f"equal {', '.join(node.inputs[0].keys)}" if node.inputs[0].keys else "time alone"
+    taken = choice.describe(lambda ticks: in_units(ticks, node.time_type))
+    return [
+        f"operator       as-of join, how={node.how}",
+        f"emission       {'ordered' if node.emit == 'ordered' else 'when final'}",
+        f"order          runs sorted by ({'key, ' if node.inputs[0].keys else ''}ts)",
+        f"matches by     {keys}",
+        f"takes          {taken}; ties: the greatest by {ties}",
+    ]
+
+
+def _temporal_lines(plan: JoinPlan, join: TemporalJoin) -> list[str]:
+    node = plan.node
+    keys = f"equal {', '.join(node.inputs[0].keys)}" if node.inputs[0].keys else ""
+    first = _predicate(plan, join)
+    lines = [
+        f"operator       temporal join, how={join.how}"
+        + (f", outer by {join.outer}" if join.how != "inner" else "")
+        + ("" if join.validity else ", without validity"),
+        f"emission       {join.emit}" + (f", holding {join.hold}" if join.emit == "ordered" else ""),
+        f"order          {_order(plan, join)}",
+        f"matches by     {' and '.join(part for part in (keys, first) if part) or 'validity alone'}",
+    ]
+    tests = [type(test).__name__ for test in join.matching.tests]
+    if tests:
+        lines.append(f"then tested    {', '.join(tests)}")
+    return lines
+
+
+def _predicate(plan: JoinPlan, join: TemporalJoin) -> str:
+    first = join.matching.first
     if isinstance(first, Band):
         left, right = "[" if first.low_closed else "(", "]" if first.high_closed else ")"
         kind = plan.node.inputs[0].schema.field(first.left).type
@@ -109,8 +130,8 @@ def _predicate(plan: JoinPlan) -> str:
     return ""
 
 
-def _order(plan: JoinPlan) -> str:
-    first = plan.join.matching.first
+def _order(plan: JoinPlan, join: TemporalJoin) -> str:
+    first = join.matching.first
     by = (
         "ts"
         if first is None
@@ -127,7 +148,15 @@ def _kept(plan: JoinPlan, number: int, window: Window | None) -> str:
     kind = plan.node.time_type
     if window is not None:
         return f"{_window(window, kind)}: a row is kept until the other input's progress reaches its end"
-    forget_after = plan.bindings[number].forget_after
+    choice, forget_after = plan.node.choice, plan.bindings[number].forget_after
+    if choice is not None and number == 0:
+        return "a row waits until the other input's progress proves its answer"
+    if choice is not None and choice.looks_back:
+        limit = "" if forget_after == FOREVER else f", or is {in_units(forget_after, kind)} beyond its time"
+        return (
+            "a row is kept until the smallest left time that waits or can come has passed the next row of its key"
+            + limit
+        )
     if forget_after is not None:
         return f"a row is kept until the other input's progress is {in_units(forget_after, kind)} beyond its time"
     return "no time: every row is kept"

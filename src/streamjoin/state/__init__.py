@@ -1,6 +1,7 @@
 """What is remembered: batches, value-sorted runs, and the sweep areas that keep and forget them."""
 
 from streamjoin.state.batch import Batch
+from streamjoin.state.history import History
 from streamjoin.state.matching import KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
@@ -10,6 +11,7 @@ __all__ = [
     "Batch",
     "Blobs",
     "Decided",
+    "History",
     "KeyTest",
     "Matching",
     "PairTest",

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamjoin.algebra.interval import Mask
+from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.predicate import EARTH_RADIUS_METRES, Band, Overlaps, Predicate, Within
 from streamjoin.kernels import (
     PAIRS_PER_CHUNK,
@@ -107,6 +107,14 @@ class Matching:
         else:
             value = batch.values[0]
         return Run(batch, value, cell, axes)
+
+    def in_tie_order(self, batch: Batch, order: Indices) -> Indices:
+        """An order of the batch's rows, with those arranged that are equal by it. They stay as they are here."""
+        return order
+
+    def ends(self, batch: Batch, order: Indices) -> Times:
+        """The ends of the batch's rows in this order, all of them being in one run."""
+        return batch.te[order]
 
     def pairs(self, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         """Index pairs into a run of input 0 and a run of input 1 that match, chunk by chunk."""

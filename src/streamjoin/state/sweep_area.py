@@ -185,9 +185,9 @@ class SweepArea:
             self.kept[first:] = [merged] if len(merged.run) else []
 
     def _merge(self, parts: list[Kept]) -> Kept:
-        order = merged_order([part.run for part in parts])
         everything = Batch.concat([part.run.rows for part in parts])
-        alive, gone = expired_mask(everything.te[order], self.progress)
+        order = self.matching.in_tie_order(everything, merged_order([part.run for part in parts]))
+        alive, gone = expired_mask(self.matching.ends(everything, order), self.progress)
         if gone:
             order = order[alive]
         run = self.matching.run_of(everything.take(order))
@@ -253,9 +253,9 @@ class SweepArea:
         layout = Layout(tuple(entry["parts"]), tuple(entry["stored_rows"]))
         if len(parts) == 1 and len(parts[0]) == entry["rows"]:
             return replace(parts[0], id=entry["id"]), layout
-        order = merged_order(parts)
         everything = Batch.concat([part.rows for part in parts])
-        order = order[expired_mask(everything.te[order], entry["cut"])[0]]
+        order = self.matching.in_tie_order(everything, merged_order(parts))
+        order = order[expired_mask(self.matching.ends(everything, order), entry["cut"])[0]]
         if len(parts) > 1:
             label = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
             layout = replace(layout, part_of=label[order])
