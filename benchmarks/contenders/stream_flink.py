@@ -26,7 +26,7 @@ _SINK: Final = """
 _JOIN: Final = """
     INSERT INTO joined
     SELECT l.ts, l.k, l.v, l.p, r.ts, r.v, r.p FROM l JOIN r ON l.k = r.k
-    AND r.rowtime BETWEEN l.rowtime - INTERVAL '{bound}' SECOND(5) AND l.rowtime + INTERVAL '{bound}' SECOND(5)
+    AND r.rowtime BETWEEN l.rowtime - INTERVAL '{bound}' SECOND AND l.rowtime + INTERVAL '{bound}' SECOND
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -19,6 +20,7 @@ _ARROW = pa.schema([
     ("ts", pa.timestamp("us", tz="UTC")),
 ])  # fmt: skip
 SLACK = 5  # seconds
+BEGIN = 1_700_000_000  # when the first file was written, in seconds
 CLOSING = -1  # the id of rows that come last, far in the future, and let everything else be decided
 
 Row = tuple[int, int, float, float, float, int]
@@ -57,6 +59,8 @@ class Source:
                 arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
                 scratch = self.folder / "scratch"
                 pq.write_table(pa.table(arrays, schema=_ARROW), scratch)
+                # Spark takes files in order of their times, and those of one millisecond in any order.
+                os.utime(scratch, (BEGIN + self.files, BEGIN + self.files))
                 scratch.rename(self.folder / str(side) / f"{self.files:04d}.parquet")
             self.files += 1
 
