@@ -19,7 +19,17 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import bounded, growth, kernels, spark_nested_loop, streaming, streaming_peers, streaming_tables, tables
+from benchmarks import (
+    asof,
+    bounded,
+    growth,
+    kernels,
+    spark_nested_loop,
+    streaming,
+    streaming_peers,
+    streaming_tables,
+    tables,
+)
 from benchmarks.environments import ROOT, peers_python, requirements_of
 from benchmarks.errors import BenchmarkError
 from benchmarks.race import Verdict
@@ -39,11 +49,7 @@ def run_kernels(
 ) -> list[Verdict]:
     """`streamjoin bench kernels`: measure, print a table as soon as it is there, and all verdicts at the end."""
     asked = _asked(only, KERNEL_QUESTIONS)
-    if repetitions < FEWEST_REPETITIONS and not quick:
-        raise BenchmarkError(
-            f"a measurement needs at least {FEWEST_REPETITIONS} repetitions, got {repetitions}",
-            hint="--quick allows fewer, and is not a measurement",
-        )
+    _check_repetitions(repetitions, quick)
     report = {
         "command": "kernels",
         "quick": quick,
@@ -81,6 +87,28 @@ def run_streaming(
         lambda folder: _streaming_outcomes(console, asked, quick, size, counts, repetitions, folder),
         json_path,
     )
+
+
+def run_asof(
+    console: Console, *, quick: bool, repetitions: int, only: Sequence[str], json_path: Path | None
+) -> list[Verdict]:
+    """`streamjoin bench asof`: the same for as-of joins."""
+    asked = _asked(only, asof.QUESTIONS)
+    _check_repetitions(repetitions, quick)
+    report = {"command": "asof", "quick": quick, "repetitions": repetitions}
+    report |= _circumstances(requirements_of(PEERS_FILE.read_text()))
+    _introduce(console, report, f"{repetitions} repetitions in turn, medians")
+    return _reported(
+        console, report, lambda folder: _asof_outcomes(console, asked, quick, repetitions, folder), json_path
+    )
+
+
+def _check_repetitions(repetitions: int, quick: bool) -> None:
+    if repetitions < FEWEST_REPETITIONS and not quick:
+        raise BenchmarkError(
+            f"a measurement needs at least {FEWEST_REPETITIONS} repetitions, got {repetitions}",
+            hint="--quick allows fewer, and is not a measurement",
+        )
 
 
 def _asked(only: Sequence[str], questions: Sequence[str]) -> list[str]:
@@ -133,6 +161,25 @@ def _kernel_outcomes(console: Console, asked: Sequence[str], quick: bool, repeti
                 say(f"growth of {question} ...")
                 grown = growth.measure(question, smallest, repetitions, folder / "growth" / question)
             yield f"growth {question}", [grown.verdict], grown, tables.growth_table(grown)
+
+
+def _asof_outcomes(console: Console, asked: Sequence[str], quick: bool, repetitions: int, folder: Path) -> Outcomes:
+    if "kernel" in asked:
+        python = peers_python(PEERS_FILE, console.print)
+        rows = asof.QUICK_ROWS if quick else asof.ROWS
+        with _progress(console) as say:
+            say(f"{rows:,} x {rows:,} rows in arrays: ours and its peers in turn ...")
+            raced = kernels.measure("asof", rows, repetitions, folder / "asof", python, asof.PEERS, asof.TARGET)
+        yield "kernel", [raced.verdict], raced, tables.kernel_table(raced)
+    if "spark" in asked:
+        for rival in asof.RIVALS:
+            with _progress(console) as say:
+                raced_on_spark = asof.measure_spark(rival, quick, repetitions, folder / "spark" / rival.job, say)
+            yield f"spark {rival.job}", [raced_on_spark.verdict], raced_on_spark, asof.spark_table(raced_on_spark)
+    if "stream" in asked:
+        with _progress(console) as say:
+            streamed = asof.measure_stream(streaming.Track(folder, say), quick)
+        yield "stream", streamed.verdicts, streamed, asof.stream_table(streamed)
 
 
 def _streaming_outcomes(

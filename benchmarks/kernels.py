@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +47,15 @@ class KernelOutcome:
         }
 
 
-def measure(question: str, rows: int, repetitions: int, folder: Path, peers_python: Path) -> KernelOutcome:
+def measure(
+    question: str,
+    rows: int,
+    repetitions: int,
+    folder: Path,
+    peers_python: Path,
+    peers: Mapping[str, str] | None = None,
+    target: float = TARGET,
+) -> KernelOutcome:
     """Race ours against the question's peers."""
     workloads.make(question, rows).write(folder)
     notes: dict[str, str] = {}
@@ -64,9 +73,9 @@ def measure(question: str, rows: int, repetitions: int, folder: Path, peers_pyth
                 contenders.append(Contender(name, run, equal_work=job == "pairs"))
 
         enter("streamjoin", sys.executable, "ours")
-        for label, module in PEERS[question].items():
+        for label, module in (peers or PEERS[question]).items():
             enter(label, peers_python, module)
         race(contenders, repetitions)
     check_one_core(contenders)
-    verdict = judge(question, contenders[0], contenders[1:], TARGET)
+    verdict = judge(question, contenders[0], contenders[1:], target)
     return KernelOutcome(question, rows, contenders, verdict, notes)

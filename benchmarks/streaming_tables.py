@@ -10,11 +10,12 @@ from benchmarks.streaming import BOUNDS, BreakdownOutcome, EqualityOutcome, Keyl
 from benchmarks.streaming_peers import PeersOutcome
 from benchmarks.tables import new_table
 
-_TIMES = ("rows/s", "mean rows/s", "median s", "min", "max")
+TIMES = ("rows/s", "mean rows/s", "median s", "min", "max")
 _COMMITS = ("walCommit", "commitOffsets", "commitBatch")
 
 
-def _figures(run: StreamRun) -> list[str]:
+def figures(run: StreamRun) -> list[str]:
+    """The columns of `TIMES`."""
     return [
         f"{run.throughput:,.0f}",
         f"{run.mean_throughput:,.0f}",
@@ -24,19 +25,20 @@ def _figures(run: StreamRun) -> list[str]:
     ]
 
 
-def _warm(run: StreamRun) -> str:
+def warm(run: StreamRun) -> str:
+    """How many micro-batches count."""
     return f"{len(run.warm)} of {len(run.batches)}"
 
 
 def equality_table(outcome: EqualityOutcome) -> Table:
     """Ours and Spark's own. No ratio without equal results: `speed_up` refuses."""
     title = f"equality and a bound of 2 s: {outcome.rows:,} rows a micro-batch, local[2], warm micro-batches"
-    table = new_table(title, "system", "warm", *_TIMES, "results", "checksum", "ours is faster")
+    table = new_table(title, "system", "warm", *TIMES, "results", "checksum", "ours is faster")
     for run in (outcome.ours, *outcome.native.values()):
         table.add_row(
             run.label,
-            _warm(run),
-            *_figures(run),
+            warm(run),
+            *figures(run),
             f"{run.results:,.0f}",
             f"{run.checksum:016x}",
             "" if run is outcome.ours else f"{speed_up(outcome.ours, run):.2f} times",
@@ -80,11 +82,11 @@ def peers_table(outcome: PeersOutcome) -> Table:
 def keyless_table(outcome: KeylessOutcome) -> Table:
     """Joins without a key, in terms of the equality join."""
     title = f"without a key, windows of 2 s: {outcome.equality.rows:,} rows a micro-batch, local[2], ours"
-    table = new_table(title, "join", "warm", *_TIMES, "results", "of equality")
-    table.add_row("equality", _warm(outcome.equality), *_figures(outcome.equality), f"{outcome.equality.results:,.0f}")
+    table = new_table(title, "join", "warm", *TIMES, "results", "of equality")
+    table.add_row("equality", warm(outcome.equality), *figures(outcome.equality), f"{outcome.equality.results:,.0f}")
     for kind, run in outcome.runs.items():
         share = f"{outcome.share(kind):.2f}"
-        table.add_row(run.label, _warm(run), *_figures(run), f"{run.results:,.0f}", share)
+        table.add_row(run.label, warm(run), *figures(run), f"{run.results:,.0f}", share)
     table.caption = f"Spark itself refuses the band: {outcome.refusal}"
     return table
 
@@ -119,8 +121,8 @@ def state_table(outcome: StateOutcome) -> Table:
     """The equality join with more and more state."""
     rows = outcome.runs[BOUNDS[0]].rows
     title = f"more state: {rows:,} rows a micro-batch, bounds on time of 2, 20 and 200 s, equally many results, ours"
-    table = new_table(title, "bound", "warm", *_TIMES, "results", "falls")
+    table = new_table(title, "bound", "warm", *TIMES, "results", "falls")
     for bound, run in outcome.runs.items():
         fall = f"{outcome.fall(bound):.2f} times"
-        table.add_row(f"{bound} s", _warm(run), *_figures(run), f"{run.results:,.0f}", fall)
+        table.add_row(f"{bound} s", warm(run), *figures(run), f"{run.results:,.0f}", fall)
     return table

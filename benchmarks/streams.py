@@ -8,6 +8,7 @@ Rows of a side come at a steady pace, in order of time. A micro-batch is `FILES_
 | band     | ts, x, v, p   | `-REACH <= r.x - l.x <= REACH`              | x uniform                              |
 | overlap  | ts, lo, hi, p | `l.lo < r.hi and r.lo < l.hi`               | lo uniform, lengths uniform            |
 | within   | ts, x, y, p   | `(r.x - l.x)^2 + (r.y - l.y)^2 <= REACH^2`  | uniform in a square                    |
+| asof     | ts, k, v, p   | `l.k = r.k`, the newest right row           | k uniform                              |
 
 Whatever the bound on time, the domain of the other condition grows with the number of rows in the bound, so that the
 results per row stay the same. `p` is the row's number, unique on its side. Needs numpy and pyarrow only.
@@ -27,7 +28,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-Kind = Literal["equality", "band", "overlap", "within"]
+Kind = Literal["equality", "band", "overlap", "within", "asof"]
 
 SEED: Final = 20_251_101
 SIDES: Final = ("left", "right")
@@ -36,6 +37,7 @@ COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
     "band": ("ts", "x", "v", "p"),
     "overlap": ("ts", "lo", "hi", "p"),
     "within": ("ts", "x", "y", "p"),
+    "asof": ("ts", "k", "v", "p"),
 }
 FILES_PER_BATCH: Final = 2  # of a side: one for each core
 BATCH_US: Final = 10_000_000  # of event time in a micro-batch of the usual size
@@ -75,7 +77,7 @@ class Stream:
         count, meet = self.rows_per_file, self.in_bound
         number = np.arange(first, first + count)
         columns = {"ts": pa.array(EPOCH_US + number * self.step_us, pa.timestamp("us", tz="UTC")), "p": number}
-        if self.kind == "equality":
+        if self.kind in ("equality", "asof"):
             columns |= {"k": rng.integers(0, max(meet, 1), count)}
         elif self.kind == "band":
             columns |= {"x": rng.integers(0, meet * (2 * REACH + 1), count)}

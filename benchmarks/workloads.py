@@ -6,6 +6,7 @@
 | band     | x           | `-reach <= b.x - a.x <= reach`              | x uniform in [0, 1000 n)                    |
 | within   | x, y        | `(b.x - a.x)^2 + (b.y - a.y)^2 <= radius^2` | uniform in a square, radius 1000            |
 | validity | key, ts, te | equal keys, `a.ts < b.te and b.ts < a.te`   | 100 rows per key, uniform in [0, 1,000,000) |
+| asof     | key, ts     | equal keys, of `b.ts <= a.ts` the newest    | 500 rows per key, all times of b different  |
 
 Every side has a payload too, `id`: a random order of 0 ... n - 1. All values are whole numbers (the coordinates of
 `within` as doubles), so that every system computes every comparison exactly and checksums can be asked to be equal.
@@ -29,6 +30,7 @@ SEED = 20_240_607
 SPACING = 1_000  # of the domain per row: the domain grows with n, the density stays
 RADIUS = 1_000
 ROWS_PER_KEY = 100
+ROWS_PER_KEY_ASOF = 500
 TIMES = 1_000_000
 
 
@@ -101,11 +103,22 @@ def _validity(rng: np.random.Generator, rows: int, per_row: int) -> tuple[Column
     return side(), side(), {}
 
 
+def _asof(rng: np.random.Generator, rows: int, _: int) -> tuple[Columns, Columns, dict[str, int]]:
+    keys = max(rows // ROWS_PER_KEY_ASOF, 1)
+
+    def side(ts: npt.NDArray[np.int64]) -> Columns:
+        return {"key": rng.integers(0, keys, rows), "ts": ts, "id": rng.permutation(rows)}
+
+    # Times of the right side are all different: systems do not agree on which of several equal rows is the newest.
+    return side(rng.integers(0, SPACING * rows, rows)), side(SPACING * rng.permutation(rows)), {}
+
+
 _MAKERS: dict[str, Callable[..., tuple[Columns, Columns, dict[str, int]]]] = {
     "overlap": _overlap,
     "band": _band,
     "within": _within,
     "validity": _validity,
+    "asof": _asof,
 }
 
 

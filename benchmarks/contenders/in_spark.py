@@ -23,7 +23,7 @@ CORES = 2
 _NESTED_LOOPS = ("BroadcastNestedLoopJoin", "CartesianProduct")
 
 
-def _frame(spark: SparkSession, side: Columns, payload: str, file: Path) -> DataFrame:
+def frame(spark: SparkSession, side: Columns, payload: str, file: Path) -> DataFrame:
     pq.write_table(pa.table({payload if name == "id" else name: column for name, column in side.items()}), file)
     # As many partitions as cores: Spark would read a file this small on one core only.
     frame = spark.read.parquet(str(file)).repartition(CORES).cache()
@@ -46,7 +46,7 @@ def _nested_loop(workload: Workload, left: DataFrame, right: DataFrame) -> DataF
     return a.join(b, F.expr(f"b.x BETWEEN a.x - {reach} AND a.x + {reach}"))
 
 
-def _digest(joined: DataFrame) -> Digest:
+def digest(joined: DataFrame) -> Digest:
     # Part of each hash is summed, so that the sum cannot overflow; the exclusive or has the other bits.
     mixed = F.xxhash64("v", "w")
     sums = joined.agg(
@@ -67,11 +67,11 @@ def _plan(joined: DataFrame) -> str:
 def load(folder: Path) -> Loaded:
     spark = sj.session("streamjoin-bench", master=f"local[{CORES}]", spark__driver__memory="4g")
     workload = Workload.read(folder)
-    left = _frame(spark, workload.left, "v", folder / "left.parquet")
-    right = _frame(spark, workload.right, "w", folder / "right.parquet")
+    left = frame(spark, workload.left, "v", folder / "left.parquet")
+    right = frame(spark, workload.right, "w", folder / "right.parquet")
     ours, nested = _ours(workload, left, right), _nested_loop(workload, left, right)
     return Loaded(
-        {"ours": lambda: _digest(ours), "nested loop": lambda: _digest(nested)},
+        {"ours": lambda: digest(ours), "nested loop": lambda: digest(nested)},
         {"Spark's plan": _plan(nested.select("v", "w"))},
     )
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from benchmarks.worker import Loaded, serve
 from benchmarks.workloads import Columns, Workload
-from streamjoin.kernels import band_pairs, cells_of, overlap_pairs, sort_order, within_pairs
+from streamjoin.kernels import band_pairs, before, cells_of, overlap_pairs, sort_order, within_pairs
 from streamjoin.state.matching import GRID_MARGIN
 
 Chunks = list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
@@ -69,7 +69,14 @@ def validity(workload: Workload) -> Chunks:
     return _gathered(overlap_pairs(sides[0], sides[1], timed=False), left, right)
 
 
-_QUESTIONS = {"overlap": overlap, "band": band, "within": within, "validity": validity}
+def asof(workload: Workload) -> Chunks:
+    left, right = _sorted(workload.left, "key", "ts"), _sorted(workload.right, "key", "ts")
+    found = before((left["key"], left["ts"]), (right["key"], right["ts"]), strict=False)
+    there = np.flatnonzero(found >= 0)
+    return _gathered([(there, found[there])], left, right)
+
+
+_QUESTIONS = {"overlap": overlap, "band": band, "within": within, "validity": validity, "asof": asof}
 
 
 def load(folder: Path) -> Loaded:

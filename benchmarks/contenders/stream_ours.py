@@ -23,6 +23,8 @@ def joined(kind: Kind, frames: list[DataFrame], bound: Any, lateness: sj.Grace) 
     if kind == "equality":
         lower = f"-{bound}" if isinstance(bound, str) else -bound
         return sj.join_interval(left, right, on="ts", by="k", lower=lower, upper=bound, lateness=lateness)
+    if kind == "asof":
+        return sj.join_asof(left, right, on="ts", by="k", lateness=lateness)
     options: dict[str, Any] = {"time": "ts", "window": sj.Range(bound), "lateness": lateness}
     if kind == "band":
         return sj.join_band(left, right, on="x", below=REACH, above=REACH, **options)

@@ -116,7 +116,8 @@ def pair(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
         AS t(symbol, ts, id)
     """)
     quotes = spark.sql("""
-        SELECT * FROM VALUES ('A', timestamp'2024-01-01 10:00:03', 9.5, 1), ('A', timestamp'2024-01-01 10:00:03', 9.4, 2),
+        SELECT * FROM VALUES ('A', timestamp'2024-01-01 10:00:03', 9.5, 1),
+            ('A', timestamp'2024-01-01 10:00:03', 9.4, 2),
             (NULL, timestamp'2024-01-01 10:00:03', 1.0, 3), ('A', NULL, 2.0, 4)
         AS q(symbol, ts, bid, number)
     """)
@@ -146,11 +147,10 @@ def test_oracle_without_keys_the_result_does_not_depend_on_the_buckets(
 ) -> None:
     left = spark.createDataFrame([(n, (n * 7) % 50) for n in range(60)], "id int, ts int")
     right = spark.createDataFrame([(n, (n * 11) % 50) for n in range(20)], "other int, ts int")
-    expected = {}
+    expected, others = {}, right.collect()
     for row in left.collect():
-        candidates = [
-            o for o in right.collect() if o.ts <= row.ts and (tolerance is None or row.ts - o.ts <= tolerance)
-        ]
+        reach = 100 if tolerance is None else tolerance
+        candidates = [other for other in others if 0 <= row.ts - other.ts <= reach]
         best = max(candidates, key=lambda other: (other.ts, other.other), default=None)
         expected[row.id] = None if best is None else best.other
     for buckets in (1, 3):

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Band, Grace, Overlaps, Range, TimeAxis, Within
+from streamjoin.algebra import AsOf, Band, Grace, Overlaps, Range, TimeAxis, Within
 from streamjoin.errors import LateRowError, SnapshotError
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
@@ -37,6 +37,9 @@ SHAPES: dict[str, dict[str, Any]] = {
     "theta": {"theta": "l.v < r.v"},
     "interval": {"interval": IntervalBounds(-2, 3), "keys": ("k",)},
     "interval without keys": {"interval": IntervalBounds(0, 2)},
+    "as of": {"choice": AsOf(), "keys": ("k",)},
+    "as of, ahead": {"choice": AsOf("forward", exact=False), "keys": ("k",)},
+    "as of, near, without keys": {"choice": AsOf("nearest", tolerance=2)},
 }
 
 
@@ -45,7 +48,7 @@ def planned(
 ) -> JoinPlan:
     form = dict(SHAPES[shape])
     keys, theta = form.pop("keys", ()), form.pop("theta", None)
-    window = None if "interval" in form else Range(5)
+    window = None if "interval" in form or "choice" in form else Range(5)
     side = InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts", window)
     expression = None if theta is None else Expression.parse(theta, [SCHEMA, SCHEMA])
     idle_after = options.pop("idle_after", None)
@@ -79,6 +82,8 @@ def counted(plan: JoinPlan, tables: Any) -> Counter[tuple]:
 
 
 def hows(shape: str) -> list[dict[str, str]]:
+    if shape.startswith("as of"):
+        return [{"how": "left"}, {"how": "inner"}]
     outers = ["row"] if shape.startswith("interval") else ["row", "snapshot"]
     return [{"how": how, "outer": outer} for how, outer in itertools.product(simulator.HOWS, outers)]
 
@@ -122,10 +127,11 @@ def test_differential_cut_in_every_way(shape: str, emit: str) -> None:
         check(shape, emit, options, *cut)
 
 
-def test_oracle_cases_of_the_simulator_through_the_plane() -> None:
+@pytest.mark.parametrize(("family", "cases"), [("temporal", 100), ("asof", 60)])
+def test_oracle_cases_of_the_simulator_through_the_plane(family: str, cases: int) -> None:
     """Whatever the simulator can draw, late rows too, through packing, state, restarts and failed attempts."""
-    for seed in range(100):
-        case = simulator.draw_case(1_000_000 + seed)
+    for seed in range(cases):
+        case = simulator.FAMILIES[family](1_000_000 + seed)
         if case.node.interval is not None and "output" in case.node.late:
             continue
         rng = random.Random(seed)
@@ -139,7 +145,9 @@ def test_oracle_cases_of_the_simulator_through_the_plane() -> None:
         left += plane.end()
         got, late = simulated(plan, left)
         expected = model.joined
-        if case.node.late[0] != "join":
+        if case.chosen is not None:
+            expected = case.chosen(*model.on_time)
+        elif case.node.late[0] != "join":
             expected = oracle.join(*model.on_time, case.match, case.node.how, case.node.outer, case.node.windowed)
         wanted: Counter[Any] = Counter(expected)
         if not case.node.windowed:

@@ -43,6 +43,17 @@ def streaming(
     _run("run_streaming", only, quick=quick, rows=rows, batches=batches, repetitions=repetitions, json_path=json)
 
 
+@app.command()
+def asof(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
+    repetitions: Annotated[int, typer.Option(help="Of every contender, in turn; at least 5 unless quick.", min=1)] = 5,
+    only: Annotated[str, typer.Option(help="Some of kernel,spark,stream.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """As-of joins: arrays against DuckDB and Polars, frames against Spark's own two, and warm micro-batches."""
+    _run("run_asof", only, quick=quick, repetitions=repetitions, json_path=json)
+
+
 def _run(command: str, only: str, **options: Any) -> None:
     """A function of `benchmarks/commands.py`; what goes wrong in it is one sentence."""
     console = Console(width=None if sys.stdout.isatty() else 140)

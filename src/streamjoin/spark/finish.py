@@ -90,6 +90,19 @@ class Finishing:
     checkpoint: str
     joins: dict[str, list[StoredStage]]
 
+    @staticmethod
+    def of(spark: SparkSession, checkpoint: str) -> Finishing:
+        """The joins that a checkpoint has state of."""
+        joins: dict[str, list[StoredStage]] = defaultdict(list)
+        for stage in stored_stages(spark, checkpoint):
+            joins[stage.join].append(stage)
+        if not joins:
+            raise CallError(
+                f"the query of {checkpoint} has no state of a streamjoin call",
+                hint="give the checkpointLocation of a query that has run at least one micro-batch",
+            )
+        return Finishing(spark, checkpoint, joins)
+
     def last(self) -> str:
         """The join that no other one reads."""
         read = {name for stages in self.joins.values() for name in stages[0].reads}
@@ -142,15 +155,7 @@ class Finishing:
 
 def finish_query(spark: SparkSession, checkpoint: str) -> DataFrame:
     """What the joins of a stopped query still hold, as their last one gives it."""
-    joins: dict[str, list[StoredStage]] = defaultdict(list)
-    for stage in stored_stages(spark, checkpoint):
-        joins[stage.join].append(stage)
-    if not joins:
-        raise CallError(
-            f"the query of {checkpoint} has no state of a streamjoin call",
-            hint="give the checkpointLocation of a query that has run at least one micro-batch",
-        )
-    finishing = Finishing(spark, checkpoint, joins)
+    finishing = Finishing.of(spark, checkpoint)
     rest = finishing.rest(finishing.last())
     mark_finished(spark, checkpoint)
     return rest
