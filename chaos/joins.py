@@ -54,6 +54,11 @@ def _over_validity(left: DataFrame, right: DataFrame, **options: Any) -> DataFra
     return sj.join_overlap(left, right, on=("ts", "te"), where=near, lateness=lateness, buckets=BUCKETS, **options)
 
 
+def _as_of(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
+    lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
+    return sj.join_asof(left, right, on="ts", lateness=lateness, buckets=BUCKETS, **options)
+
+
 _BAND: Final = sj.band("v", below=0.5, above=0.5)
 _THETA: Final = sj.theta("l.v < r.v AND r.v - l.v < 1.5")
 
@@ -78,6 +83,9 @@ _ALL: Final = (
     Kind("overlap-left-snapshot", partial(_over_validity, cell="10 seconds", how="left", outer="snapshot")),
     Kind("late-output", partial(_over_windows, by="k", how="left", late="output"), late=True),
     Kind("table-full", partial(_over_windows, by="k", how="full"), table=True),
+    Kind("asof-backward", partial(_as_of, by="k")),
+    Kind("asof-nearest-ordered", partial(_as_of, by="k", direction="nearest", emit="ordered")),
+    Kind("asof-forward-without-keys", partial(_as_of, direction="forward", tolerance="2 seconds", how="inner")),
 )
 KINDS: Final = {kind.name: kind for kind in _ALL}
 

@@ -20,6 +20,7 @@ _CONDITIONS = {
     "band": "b.x BETWEEN a.x - {reach} AND a.x + {reach}",
     "asof": "a.key = b.key AND a.ts >= b.ts",
 }
+_OPERATORS = ("AsOf Join", "IE Join", "Piecewise Merge Join", "Nested Loop Join", "Hash Join")
 
 
 def load(folder: Path) -> Loaded:
