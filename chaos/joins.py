@@ -50,7 +50,7 @@ def _over_interval(left: DataFrame, right: DataFrame, **options: Any) -> DataFra
 
 def _over_validity(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
     lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
-    near = sj.band("v", below=3, above=3)
+    near = sj.theta("r.v - l.v <= 3 AND l.v - r.v <= 3")  # no band: that would take the grid, which is to lie over time
     return sj.join_overlap(left, right, on=("ts", "te"), where=near, lateness=lateness, buckets=BUCKETS, **options)
 
 
