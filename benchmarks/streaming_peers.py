@@ -29,7 +29,7 @@ from benchmarks.race import Verdict
 from benchmarks.streams import Stream, usual_step, write_csv
 
 TARGET: Final = 1.5
-BATCHES: Final = 4  # ours takes the rows in so many micro-batches, the others as they come
+BATCHES: Final = 10  # ours takes the rows in so many micro-batches, the others as they come; enough for all to be warm
 EMPTY_ROWS: Final = 8
 PEERS: Final = {"Flink SQL": "flink", "Pathway": "pathway"}
 REQUIREMENTS: Final = {label: Path(__file__).parent / f"{name}.txt" for label, name in PEERS.items()}
