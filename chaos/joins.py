@@ -59,6 +59,12 @@ def _as_of(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
     return sj.join_asof(left, right, on="ts", lateness=lateness, buckets=BUCKETS, **options)
 
 
+def _best(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
+    lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
+    on = {"ts": "2 seconds", "v": 1.0}
+    return sj.join_best_match(left, right, on=on, lateness=lateness, buckets=BUCKETS, **options)
+
+
 _BAND: Final = sj.band("v", below=0.5, above=0.5)
 _THETA: Final = sj.theta("l.v < r.v AND r.v - l.v < 1.5")
 
@@ -83,6 +89,8 @@ _ALL: Final = (
     Kind("overlap-left-snapshot", partial(_over_validity, cell="10 seconds", how="left", outer="snapshot")),
     Kind("late-output", partial(_over_windows, by="k", how="left", late="output"), late=True),
     Kind("table-full", partial(_over_windows, by="k", how="full"), table=True),
+    Kind("best-match-left", _best),
+    Kind("best-match-full", partial(_best, by="k", how="full")),
     Kind("asof-backward", partial(_as_of, by="k")),
     Kind("asof-nearest-ordered", partial(_as_of, by="k", direction="nearest", emit="ordered")),
     Kind("asof-forward-without-keys", partial(_as_of, direction="forward", tolerance="2 seconds", how="inner")),

@@ -103,6 +103,57 @@ def asof(
     return results
 
 
+def best_match(
+    left: list[Row],
+    right: list[Row],
+    keys: tuple[str, ...],
+    dimensions: list[tuple[str, float]],
+    dominance: str,
+    how: str,
+) -> list[Result]:
+    """Each row with the candidates that no other one dominates: `(left id, right id)`."""
+    if how == "right":
+        return [(one, two) for two, one in best_match(right, left, keys, dimensions, dominance, "left")]
+    results, taken = [], set()
+    for row in left:
+        candidates = []
+        for number, other in enumerate(right):
+            vector = _distances(row, other, keys, dimensions)
+            if vector is not None:
+                candidates.append((vector, number, other))
+        best = [
+            (number, other)
+            for vector, number, other in candidates
+            if not any(_dominates(rival, vector, dominance) for rival, _, _ in candidates)
+        ]
+        taken |= {number for number, _ in best}
+        results += [(row["id"], other["id"]) for _, other in best]
+        if not best and how in ("left", "full"):
+            results.append((row["id"], None))
+    if how == "full":
+        results += [(None, other["id"]) for number, other in enumerate(right) if number not in taken]
+    return results
+
+
+def _distances(row: Row, other: Row, keys: tuple[str, ...], dimensions: list[tuple[str, float]]) -> list | None:
+    """The distance vector of a candidate; None for a pair that is none."""
+    for name in (*keys, *(name for name, _ in dimensions)):
+        if row[name] is None or other[name] is None or row[name] != row[name] or other[name] != other[name]:
+            return None
+    if any(row[key] != other[key] for key in keys):
+        return None
+    vector = [abs(row[name] - other[name]) for name, _ in dimensions]
+    near = all(distance <= epsilon for distance, (_, epsilon) in zip(vector, dimensions, strict=True))
+    return vector if near else None
+
+
+def _dominates(one: list, two: list, dominance: str) -> bool:
+    pairs = list(zip(one, two, strict=True))
+    if dominance == "strict":
+        return all(a < b for a, b in pairs)
+    return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
+
+
 def _may_take(row: Row, other: Row, keys: tuple[str, ...], direction: str, tolerance: int | None, exact: bool) -> bool:
     for key in keys:
         if row[key] is None or row[key] != row[key] or row[key] != other[key]:

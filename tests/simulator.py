@@ -20,12 +20,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import (
     FOREVER,
     AsOf,
     Band,
+    BestOf,
     Fixed,
     Now,
     Overlaps,
@@ -270,6 +272,59 @@ def draw_asof_case(seed: int) -> Case:
     return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
 
 
+def draw_best_match_case(seed: int) -> Case:
+    """A best-match join from a seed, ordered by time or by a double; without a time axis there is no progress."""
+    rng = random.Random(seed)
+    keys = rng.choice([(), (), ("k",), ("s", "k")])
+    ordered = rng.choice(["ts", "ts", "v"])
+    regime = rng.choice(["within slack", "within slack", "late"]) if ordered == "ts" else "within slack"
+    epsilons = {"ts": [0, 1, 3, 8], "v": [0.0, 0.2, 1.0, 2.6], "n": [0, 1, 4], "x": [0.0, 0.5, 3.0], "z": [0.5, 1.5]}
+    others = rng.sample([name for name in ("v", "n", "x", "z") if name != ordered], rng.randint(0, 2))
+    dimensions = [(name, rng.choice(epsilons[name])) for name in (ordered, *others)]
+    dominance, how = rng.choice(["pareto", "pareto", "strict"]), rng.choice(["left", "inner", "right", "full"])
+    slack = (rng.randint(0, 6), rng.randint(0, 6)) if ordered == "ts" else (10**6, 10**6)
+    arrivals = []
+    for number in (0, 1):
+        size = rng.choice([0, 1, rng.randint(2, 40), rng.randint(2, 40)])
+        disorder = min(slack[number], 20) + (8 if regime == "late" else 0)
+        rows = _draw_arrivals(rng, size, rng.choice([5, 20]), disorder, None)
+        for row in rows:
+            row["te"] = row["ts"]
+            if ordered == "ts" and rng.random() < 0.05:
+                row["ts"] = None
+        arrivals.append(rows)
+    node = JoinNode(
+        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts" if ordered == "ts" else None) for _ in range(2)),
+        by=keys if rng.random() < 0.5 else (),
+        predicates=tuple(Band(name, name, epsilon, epsilon) for name, epsilon in dimensions),
+        choice=BestOf(dominance if rng.random() < 0.7 else DOMINATES[dominance]),
+        axis=TimeAxis.INTEGER if ordered == "ts" else None,
+        time_type=pa.int64() if ordered == "ts" else None,
+        how=how,
+        emit=rng.choice(["eager", "ordered"]),
+        late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
+        buckets=rng.choice([1, 1, 2, 3, 4]),
+        cell=rng.choice([None, 1.0, 3.0]),
+    )
+
+    def chosen(left: list[dict], right: list[dict]) -> list[tuple]:
+        return oracle.best_match(left, right, keys, dimensions, dominance, how)
+
+    sides = (arrivals[0], arrivals[1])
+    return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
+
+
+def _pareto(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    return (one <= two).all(axis=1) & (one < two).any(axis=1)
+
+
+def _strict(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    return (one < two).all(axis=1)
+
+
+DOMINATES = {"pareto": _pareto, "strict": _strict}
+
+
 def _draw_window(rng: random.Random) -> Window:
     size = rng.randint(1, 8)
     return rng.choice(
@@ -439,6 +494,7 @@ def run_case(case: Case) -> None:
     for batch in cut(rng, case.arrivals):
         model.micro_batch(batch)
         news = {number: model.progress[number] for number in (0, 1) if model.largest[number] is not None}
+        news = {} if case.node.axis is None else news
         buckets.micro_batch(batch, news)
     buckets.finish()
     if case.chosen is not None:
@@ -463,7 +519,11 @@ def _difference(got: list[tuple], expected: list[tuple]) -> str:
     return f"missing {list(missing.items())[:5]}, extra {list(extra.items())[:5]}"
 
 
-FAMILIES: dict[str, Callable[[int], Case]] = {"temporal": draw_case, "asof": draw_asof_case}
+FAMILIES: dict[str, Callable[[int], Case]] = {
+    "temporal": draw_case,
+    "asof": draw_asof_case,
+    "best match": draw_best_match_case,
+}
 
 
 def simulate(seed: int, family: str = "temporal") -> Case:

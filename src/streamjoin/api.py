@@ -15,7 +15,7 @@ from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.errors import CallError
 from streamjoin.plan import delay
 from streamjoin.spark import figures
-from streamjoin.spark.build import AsOfCall, JoinCall
+from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall
 from streamjoin.spark.explain import describe, made_by, plan_of
 from streamjoin.spark.finish import finish_query
 from streamjoin.spark.frames import InputFrame
@@ -30,6 +30,7 @@ __all__ = [
     "join",
     "join_asof",
     "join_band",
+    "join_best_match",
     "join_interval",
     "join_overlap",
     "join_within",
@@ -177,6 +178,57 @@ def join_asof(
     asof = AsOfCall(direction, tolerance, forget_after, allow_exact_matches, tie_break)
     options = {**_checked(options), "how": how, "emit": "eager" if emit == "final" else emit}
     return JoinCall([left, right], time=times, asof=asof, **options).run()
+
+
+def join_best_match(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: Any,
+    ordered_by: Any = None,
+    how: str = "left",
+    dominance: Any = "pareto",
+    compare: Any = None,
+    emit: str = "final",
+    **options: Any,
+) -> DataFrame:
+    """Each left row with the best of the right rows near it: near enough in every dimension, and dominated by none.
+
+    Parameters beyond those of `join` (`by`, `left_by`, `right_by`, `suffix`, `lateness`, `late`, `buckets`, ...)
+        on          an epsilon per dimension, {"ra": 0.01, "dec": 0.01}: a right row is a candidate when it differs by
+                    at most so much in each; {("ra", "raj"): 0.01} where the columns have two names
+        ordered_by  the dimension that streams are ordered by, up to `lateness`; by default the first. On a stream it is
+                    a timestamp, a date or an integer
+        how         "left", "inner", "right" (the best of the left rows for each right row), "full" (also the right rows
+                    that nobody took)
+        dominance   "pareto": a candidate goes when another is nowhere farther and somewhere nearer; "strict": when
+                    another is nearer everywhere; or a function of two arrays of distance vectors, a row for each pair,
+                    that says where the first dominates the second
+        compare     per dimension a function of two arrays that gives their distances, instead of the difference
+        emit        "final": a row leaves when nothing better can come; "ordered": also in order of that dimension
+
+    Candidates that no other one dominates are all in the result, so a row may be there several times.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> stars = spark.createDataFrame([("a", 10.0, 5.0), ("b", 50.0, 5.0)], "star string, ra double, mag double")
+    >>> survey = spark.createDataFrame([(1, 10.001, 5.2), (2, 10.002, 5.3), (3, 10.003, 5.1)],
+    ...                                "object int, ra double, mag double")
+    >>> found = sj.join_best_match(stars, survey, on={"ra": 0.01, "mag": 0.5})
+    >>> sorted((row.star, row.object) for row in found.collect() if row.object)
+    [('a', 1), ('a', 3)]
+    """
+    _refuse(options, {"time", "window", "outer", "validity", "hold", "invalid", "where"}, "join_best_match")
+    if join_type(how) not in ("left", "inner", "right", "full"):
+        raise CallError(f"a best-match join is left, inner, right or full, got how={how!r}")
+    if emit not in ("final", "ordered"):
+        raise CallError(f"emit of a best-match join must be 'final' or 'ordered', got {emit!r}")
+    best = BestMatchCall(on, ordered_by, dominance, compare)
+    one, two, _ = best.dimensions()[0]
+    # Without a time axis in the ordered dimension there is no progress: a batch needs none.
+    times = [one, two] if _is_time(left, one) and _is_time(right, two) else None
+    options = {**_checked(options), "how": how, "emit": "eager" if emit == "final" else emit}
+    return JoinCall([left, right], time=times, best=best, **options).run()
 
 
 def join_band(

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, AsOf, Band, Overlaps, Within
-from streamjoin.operators import AsofJoin, TemporalJoin, Verdict
+from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, Overlaps, Within
+from streamjoin.operators import AsofJoin, BestMatchJoin, TemporalJoin, Verdict
 from streamjoin.state import Batch, KeyTest, Matching, ValueTest
 from tests.contract import Subject
 from tests.state.making import PAYLOAD, batch
@@ -90,6 +90,25 @@ def histories(tolerance: int | None, *, proof: bool = False) -> Draw:
     return draw
 
 
+def placed(reach: int) -> Draw:
+    """Rows for a best-match join, ordered by a whole number; the other dimensions are tenths."""
+
+    def draw(rng: random.Random, slack: int) -> tuple[Batch, Batch]:
+        sides = []
+        for _ in range(2):
+            places = [rng.randint(-3, 12) for _ in range(rng.randint(10, 25))]
+            side = batch(
+                [(place, place + reach + 1) for place in places],
+                group=[rng.randrange(2) for _ in places],
+                values=[places, *_tenths(1)(rng, len(places))],
+                matchable=[rng.random() < 0.9 for _ in places],
+            )
+            sides.append(_in_order_of_arrival(rng, slack, side))
+        return sides[0], sides[1]
+
+    return draw
+
+
 def testimony(outer: str) -> Draw:
     """Rows for a verdict: candidates, and witnesses for some of them, several for one; by snapshot with their parts."""
 
@@ -143,6 +162,17 @@ def _asof(name: str, draw: Draw, choice: AsOf, **options: object) -> Subject:
     return Subject(name, config, draw, ordered=config.emit == "ordered")
 
 
+def _best(name: str, choice: BestOf, reach: int = 3, **options: object) -> Subject:
+    dimensions = (Band("n", "n", reach, reach), Band("v", "v", 0.3, 0.3))
+    matching = Matching(dimensions[0], (ValueTest(dimensions[1], 1),), timed=False)
+    config = BestMatchJoin(choice, matching, dimensions, reach, SCHEMAS, **options)
+    return Subject(name, config, placed(reach), ordered=config.emit == "ordered")
+
+
+def _nearer_first(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    return one[:, 0] < two[:, 0]
+
+
 def _verdict(number: int, how: str, outer: str) -> Subject:
     return Subject(
         f"verdict of input {number}, {how} by {outer}", Verdict(number, SCHEMAS, how, outer), testimony(outer)
@@ -184,6 +214,11 @@ SUBJECTS = (
     _asof("as of, strictly forward, in order", histories(0), AsOf("forward", 5, False), emit="ordered"),
     _asof("as of, nearest", histories(None), AsOf("nearest", tie_break=("note",))),
     _asof("as of, strictly nearest, in order", histories(3), AsOf("nearest", 3, False), emit="ordered"),
+    _best("best match", BestOf()),
+    _best("best match, strict and in order", BestOf("strict"), emit="ordered"),
+    _best("best match of the right rows, by a function", BestOf(_nearer_first), how="right"),
+    _best("best match, full and in order", BestOf(), how="full", emit="ordered"),
+    _best("best match at one place", BestOf(), reach=0, how="inner"),
     _verdict(0, "left", "row"),
     _verdict(1, "full", "row"),
     _verdict(0, "semi", "row"),

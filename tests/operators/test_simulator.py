@@ -31,12 +31,13 @@ def test_oracle_simulator(part: int) -> None:
     assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
 
 
+@pytest.mark.parametrize("family", ["asof", "best match"])
 @pytest.mark.parametrize("part", range(PARTS))
-def test_oracle_simulator_of_as_of_joins(part: int) -> None:
+def test_oracle_simulator_of_joins_with_a_choice(part: int, family: str) -> None:
     failures = []
     for seed in range(part, RUNS // 2, PARTS):
         try:
-            simulate(seed, "asof")
+            simulate(seed, family)
         except AssertionError as error:
             failures.append(str(error))
     assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])

@@ -2,11 +2,13 @@
 
 Where they coincide with us, and how the rows are drawn so that they do:
 
-    pandas    `merge_asof`. Of rows with one key and time it takes the last in the order of the frame, so right rows are
-              given in the order of our ties. "nearest" at equal distance: pandas takes the earlier one, as we do
-    Polars    `join_asof`. The same, but for "nearest" without equal times, and for the order of ties with "forward"
+    pandas    `merge_asof`. Of rows with one key and time it takes the last in the order of the frame looking backward,
+              and the first looking forward, so right rows are given in the order of our ties, or against it. For
+              "nearest" times are unique per key
+    Polars    `join_asof`. Times are unique per key. "nearest" at equal distance: Polars takes the later one, we the
+              earlier, so no right row is as far before a left one as another after it
     DuckDB    ASOF JOIN knows backward and forward; equal times are a matter of the comparison. Ties are taken in no
-              stated order, so times are unique per key there; a tolerance is a second condition on the result
+              stated order, so times are unique per key; a tolerance is a second condition on the result
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ CASES = 25  # of each combination of options
 OPTIONS = list(itertools.product(("backward", "forward", "nearest"), (True, False), (None, 3)))
 
 
-def drawn(seed: int, *, unique: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Many cases in one pair of frames, told apart by a key of their own. Some sides are empty, some keys one-sided."""
+def drawn(seed: int, *, unique: bool, apart: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Many cases in one pair of frames, told apart by a key of their own. Some sides are empty, some keys one-sided.
+
+    `unique`: no two rows of one key and time. `apart`: no two right rows as far before a left one as after it.
+    """
     rng, sides = np.random.default_rng(seed), []
     for side in (0, 1):
         parts = []
@@ -42,6 +47,8 @@ def drawn(seed: int, *, unique: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
                 "ts": rng.integers(-5, rng.choice([6, 40]), rows),
                 "v": rng.integers(0, 1000, rows) / 8,
             })  # fmt: skip
+            if apart:  # right rows at 0, 4, 8, ...; left ones beside them
+                part["ts"] = 4 * part["ts"] + (0 if side else rng.choice([-1, 1], rows))
             parts.append(part.drop_duplicates(["k", "ts"]) if unique else part)
         # In order of our ties: by time, then by content.
         sides.append(pd.concat(parts).sort_values(["ts", "case", "k", "v"], ignore_index=True))
@@ -62,7 +69,7 @@ def in_order(rows: Any) -> list[tuple]:
 
 @pytest.mark.parametrize(("direction", "exact", "tolerance"), OPTIONS)
 def test_differential_pandas(spark: SparkSession, direction: str, exact: bool, tolerance: int | None) -> None:
-    left, right = sides = drawn(1, unique=False)
+    left, right = sides = drawn(1, unique=direction == "nearest")
     theirs = pd.merge_asof(
         left, right, on="ts", by=["case", "k"], direction=direction, allow_exact_matches=exact, tolerance=tolerance,
         suffixes=("", "_right"),
@@ -80,7 +87,7 @@ def test_differential_pandas(spark: SparkSession, direction: str, exact: bool, t
 
 @pytest.mark.parametrize(("direction", "exact", "tolerance"), OPTIONS)
 def test_differential_polars(spark: SparkSession, direction: str, exact: bool, tolerance: int | None) -> None:
-    sides = drawn(2, unique=True)
+    sides = drawn(2, unique=True, apart=direction == "nearest")
     left, right = (pl.from_pandas(side).with_columns(pl.col("ts").cast(pl.Int64)) for side in sides)
     theirs = left.join_asof(
         right, on="ts", by=["case", "k"], strategy=direction, allow_exact_matches=exact, tolerance=tolerance,
@@ -179,7 +186,8 @@ WRONG: dict[str, Wrong] = {
         asof(tolerance=-1), "tolerance must not be negative, got -1", "it is a distance in time",
     ),
     "a tolerance with a unit on a number": (
-        asof(tolerance="5 seconds"), "tolerance must be a whole number, got '5 seconds'", USE_A_NUMBER,
+        asof(tolerance="5 seconds"),
+        "tolerance must be an integer on an integer time axis, got '5 seconds'", USE_A_NUMBER,
     ),
     "a tie break that is not there": (
         asof(tie_break="spede"), "input 1 has no column 'spede'", "did you mean 'speed'?",

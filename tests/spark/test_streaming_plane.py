@@ -127,11 +127,13 @@ def test_differential_cut_in_every_way(shape: str, emit: str) -> None:
         check(shape, emit, options, *cut)
 
 
-@pytest.mark.parametrize(("family", "cases"), [("temporal", 100), ("asof", 60)])
+@pytest.mark.parametrize(("family", "cases"), [("temporal", 100), ("asof", 40), ("best match", 40)])
 def test_oracle_cases_of_the_simulator_through_the_plane(family: str, cases: int) -> None:
     """Whatever the simulator can draw, late rows too, through packing, state, restarts and failed attempts."""
     for seed in range(cases):
         case = simulator.FAMILIES[family](1_000_000 + seed)
+        if case.node.axis is None:  # no time, no stream
+            continue
         if case.node.interval is not None and "output" in case.node.late:
             continue
         rng = random.Random(seed)

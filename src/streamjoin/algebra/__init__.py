@@ -1,6 +1,7 @@
 """What things mean: time, validity, windows, predicates, progress and policies. Plain values, no Arrow, no Spark."""
 
 from streamjoin.algebra.asof import AsOf, Direction
+from streamjoin.algebra.best_match import BestOf, Dominance, Near
 from streamjoin.algebra.interval import FOREVER, NEVER
 from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Outer, join_type
 from streamjoin.algebra.predicate import (
@@ -27,8 +28,10 @@ __all__ = [
     "Arrival",
     "AsOf",
     "Band",
+    "BestOf",
     "Conjunction",
     "Direction",
+    "Dominance",
     "Duration",
     "Emit",
     "Equals",
@@ -37,6 +40,7 @@ __all__ = [
     "How",
     "InvalidPolicy",
     "LatePolicy",
+    "Near",
     "Now",
     "Outer",
     "Overlaps",

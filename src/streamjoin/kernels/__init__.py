@@ -8,13 +8,14 @@ of a large result. The validity test is inside the loop: a pair that fails it is
 
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.coverage import parts_of_validity
+from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
-from streamjoin.kernels.sorting import merge_order, sort_order
+from streamjoin.kernels.sorting import merge_order, order_keys, sort_order
 from streamjoin.kernels.within import METRICS, within_pairs
 
 __all__ = [
@@ -31,10 +32,13 @@ __all__ = [
     "hash_bytes",
     "hash_integers",
     "merge_order",
+    "order_keys",
     "overlap_pairs",
     "parts_of_validity",
+    "rivals",
     "sort_order",
     "spread_over_buckets",
     "successors",
+    "undominated",
     "within_pairs",
 ]

@@ -31,6 +31,15 @@ def sortable_bits(column: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return (column ^ np.int64(-(2**63))).view(np.uint64)
 
 
+def order_keys(column: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Signed integers in the same order as `column`.
+
+    >>> order_keys(np.array([-0.5, 0.0, 2.0])).argsort().tolist()
+    [0, 1, 2]
+    """
+    return (sortable_bits(column) ^ np.uint64(1 << 63)).view(np.int64)
+
+
 @compiled
 def _radix_pass(keys: Any, order: Any, shift: int, mask: int, keys_out: Any, order_out: Any) -> None:
     starts = np.zeros(mask + 2, np.int64)

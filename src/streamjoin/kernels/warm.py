@@ -9,6 +9,7 @@ import numpy as np
 
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.coverage import parts_of_validity
+from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import bucket_of_cells, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
@@ -34,6 +35,8 @@ def load_kernels() -> None:
     before((zero, zero), (zero, zero), strict=True)
     after((zero, zero), (zero, zero), strict=True)
     successors((zero, zero), 0)
+    undominated(np.array([0, 1]), np.zeros((1, 1), np.int64), strict=False)
+    rivals(np.array([0, 1]))
     cells = np.zeros((1, 1), np.int64)
     bucket_of_cells(cells, 1)
     spread_over_buckets(cells, cells, 1)

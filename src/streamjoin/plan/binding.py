@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamjoin.algebra import FOREVER, NEVER, InvalidPolicy, Overlaps, Predicate, Validity, Window, Within
-from streamjoin.algebra.interval import Mask, saturating_add
+from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.errors import InvalidRowError
-from streamjoin.kernels import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels import combine_hashes, hash_bytes, hash_integers, order_keys
 from streamjoin.state import Batch
 from streamjoin.state.batch import Indices
 
@@ -53,6 +53,7 @@ class InputBinding:
     forget_after: int | None = None
     invalid: InvalidPolicy = "fail"
     timeless: bool = False  # a row whose time is NULL is not invalid, it only matches nothing
+    ordered: bool = False  # the time is the first value, whatever it counts
 
     def bind(self, table: pa.Table) -> Bound:
         """The rows of `table` as a batch."""
@@ -65,13 +66,15 @@ class InputBinding:
                 raise self._invalid_row(table.filter(pa.array(~valid)))
             table, ts, te = table.filter(pa.array(valid)).combine_chunks(), ts[valid], te[valid]
         group, matchable = group_codes([table[name] for name in self.keys], table.num_rows)
-        if self.timeless:
+        if self.timeless and not self.ordered:
             matchable &= ts > NEVER
         values: list[npt.NDArray[Any]] = []
         for predicate in self.predicates:
             columns = [number_values(table[name]) for name in predicate.columns(self.number)]
             if isinstance(predicate, Within):
                 columns = [_finite(*column) for column in columns]
+            if self.ordered and not values:
+                ts, te = self._ordered(*columns[0])
             for _, present in columns:
                 matchable &= present
             if isinstance(predicate, Overlaps):
@@ -91,7 +94,7 @@ class InputBinding:
             te, has_end = time_values(table[self.window.end])
             te = np.where(has_end, te, FOREVER)
             return ts, te, valid & (ts <= te)
-        if self.time is None:
+        if self.time is None or self.ordered:
             return np.zeros(rows, np.int64), np.full(rows, FOREVER), np.ones(rows, np.bool_)
         ts, valid = time_values(table[self.time])
         if self.timeless:
@@ -99,6 +102,12 @@ class InputBinding:
         if self.window is not None:
             return ts, self.window.ends(ts), valid
         return ts, saturating_add(ts, self.forget_after or 0), valid
+
+    def _ordered(self, values: npt.NDArray[Any], present: Mask) -> tuple[Times, Times]:
+        ts = np.where(present, order_keys(values), NEVER)
+        # Distances of doubles are no distances of their keys: such rows are kept until the end.
+        forget = FOREVER if values.dtype.kind == "f" else self.forget_after or 0
+        return ts, saturating_add(ts, forget)
 
     def _invalid_row(self, rows: pa.Table) -> InvalidRowError:
         first = rows.slice(0, 1).select(self.payload).to_pylist()[0]

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from streamjoin.algebra import AsOf, Grace
-from streamjoin.errors import CallError
+from streamjoin.algebra import AsOf, BestOf, Grace
+from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.planner import JoinPlan
 
 
@@ -40,6 +40,11 @@ def output_delay(plan: JoinPlan, column: str | None = None) -> int:
         )
     slacks = [_slack(plan, number) for number in (0, 1)]
     source = _source(plan, column)
+    if isinstance(plan.node.choice, BestOf):
+        raise UnsupportedError(
+            "how late results of a best-match join can be is not worked out yet",
+            hint="give withWatermark a delay of your own: the slack of both inputs and twice the epsilon",
+        )
     if plan.node.choice is not None:
         assert source != "validity"
         return _asof_delay(plan.node.choice, slacks[0] or 0, source)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from streamjoin.algebra import AsOf, Emit, How, InvalidPolicy, LatePolicy, Outer, Predicate, TimeAxis, Window
+from streamjoin.algebra import AsOf, BestOf, Emit, How, InvalidPolicy, LatePolicy, Outer, Predicate, TimeAxis, Window
 from streamjoin.algebra.policy import Hold
 from streamjoin.algebra.predicate import Closed
 from streamjoin.plan.expression import Expression
@@ -45,7 +45,7 @@ class JoinNode:
     predicates: tuple[Predicate, ...] = ()
     theta: Expression | None = None
     interval: IntervalBounds | None = None
-    choice: AsOf | None = None
+    choice: AsOf | BestOf | None = None
     axis: TimeAxis | None = None
     time_type: pa.DataType | None = None
     how: How = "inner"

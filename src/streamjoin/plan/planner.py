@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, Band, Overlaps, Predicate, Within
+from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, Overlaps, Predicate, Within
 from streamjoin.algebra.interval import Mask
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import UnsupportedError
-from streamjoin.operators import AsofJoin, TemporalJoin, Verdict
+from streamjoin.operators import AsofJoin, BestMatchJoin, TemporalJoin, Verdict
 from streamjoin.operators.temporal_join import TRACKED
 from streamjoin.plan.binding import InputBinding, codes_are_exact
 from streamjoin.plan.expression import Expression
@@ -38,6 +38,9 @@ from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.batch import Indices
 
 A_BATCH: Final = Arrivals((None, None))  # a batch makes no progress: it ends
+
+
+AnyJoin = TemporalJoin | AsofJoin | BestMatchJoin
 
 
 @dataclass(frozen=True)
@@ -62,16 +65,16 @@ class JoinPlan:
     node: JoinNode
     bindings: tuple[InputBinding, InputBinding]
     partitioning: Partitioning
-    join: TemporalJoin | AsofJoin
+    join: AnyJoin
     naming: OutputNaming
     residual: Expression | None  # left to Spark, on the finished rows
     arrivals: Arrivals = A_BATCH
     timers: bool = False
 
-    def join_in(self, bucket: int) -> TemporalJoin | AsofJoin:
+    def join_in(self, bucket: int) -> AnyJoin:
         """The join of one bucket: it keeps only the pairs that belong there."""
         test = self.partitioning.owner_test(bucket)
-        if test is None or isinstance(self.join, AsofJoin):
+        if test is None or not isinstance(self.join, TemporalJoin):
             return self.join
         matching = replace(self.join.matching, tests=(*self.join.matching.tests, test))
         return replace(self.join, matching=matching)
@@ -99,7 +102,7 @@ class JoinPlan:
         return {
             "window": f"{one.window}, {two.window}",
             "interval": str(self.node.interval),
-            "as-of": str(self.node.choice),
+            "choice": "none" if self.node.choice is None else self.node.choice.describe(),
             "time": f"{one.time}, {two.time}",
             "keys": f"{one.keys}, {two.keys}",
             "predicates": f"{self.bindings[0].predicates}, {self.node.theta}",
@@ -134,14 +137,31 @@ def plan_join(node: JoinNode) -> JoinPlan:
     predicates = order_predicates(node)
     partitioning = choose_partitioning(node, predicates)
     residual = node.theta if node.how == "inner" else None
-    join = asof_join(node) if node.choice is not None else temporal_join(node, predicates, partitioning)
+    join: AnyJoin
+    if isinstance(node.choice, AsOf):
+        join = asof_join(node, node.choice)
+    elif isinstance(node.choice, BestOf):
+        join = best_match_join(node, node.choice, predicates)
+    else:
+        join = temporal_join(node, predicates, partitioning)
     return JoinPlan(node, bind_inputs(node, predicates), partitioning, join, name_result(node), residual)
 
 
-def asof_join(node: JoinNode) -> AsofJoin:
+def asof_join(node: JoinNode, choice: AsOf) -> AsofJoin:
     """A join in which a left row takes one of the right rows."""
-    assert node.choice is not None and node.how in ("left", "inner")
-    return AsofJoin(node.choice, payload_schemas(node), node.how, node.emit, node.late)
+    assert node.how in ("left", "inner")
+    return AsofJoin(choice, payload_schemas(node), node.how, node.emit, node.late)
+
+
+def best_match_join(node: JoinNode, choice: BestOf, dimensions: tuple[Predicate, ...]) -> BestMatchJoin:
+    """A join in which a row takes the best of its candidates."""
+    assert node.how in ("left", "inner", "right", "full")
+    first = dimensions[0]
+    assert isinstance(first, Band)
+    matching = Matching(first, remaining_tests(node, dimensions), timed=False)
+    reach = first.above if isinstance(first.above, int) else 0  # doubles are decided at the end, whatever the reach
+    schemas = payload_schemas(node)
+    return BestMatchJoin(choice, matching, dimensions, reach, schemas, node.how, node.emit, node.late)  # type: ignore[arg-type]
 
 
 def temporal_join(node: JoinNode, predicates: tuple[Predicate, ...], partitioning: Partitioning) -> TemporalJoin:
@@ -177,8 +197,10 @@ def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
     An event join is a band over the two times. Otherwise the order is by how few candidates a predicate leaves: a
     distance bounds several axes, a band one from both sides, an overlap one only as far as intervals are short.
     """
-    if node.choice is not None:
-        return _reach_of_choice(node)
+    if isinstance(node.choice, AsOf):
+        return _reach_of_choice(node, node.choice)
+    if isinstance(node.choice, BestOf):
+        return node.predicates  # the ordered dimension comes first
     predicates = list(node.predicates)
     predicates.sort(key=order_of)
     if node.interval is not None:
@@ -188,13 +210,12 @@ def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
     return tuple(predicates)
 
 
-def _reach_of_choice(node: JoinNode) -> tuple[Predicate, ...]:
+def _reach_of_choice(node: JoinNode, choice: AsOf) -> tuple[Predicate, ...]:
     """Which right rows an as-of join may take, as a band over the times; none where any distance is near enough.
 
     Only partitioning asks: with keys it is by them, and the band is not needed.
     """
-    assert node.choice is not None
-    (below, above), (one, two) = node.choice.reach, (part.time for part in node.inputs)
+    (below, above), (one, two) = choice.reach, (part.time for part in node.inputs)
     assert one is not None and two is not None
     if node.inputs[0].keys or below is None or above is None:
         return ()
@@ -237,13 +258,14 @@ def choose_partitioning(node: JoinNode, predicates: tuple[Predicate, ...]) -> Pa
     if node.buckets == 1 or node.inputs[0].keys:
         return Partitioning(node.buckets)
     first = predicates[0] if predicates else None
-    if isinstance(first, Band | Within):
+    if isinstance(first, Band | Within) and not (isinstance(node.choice, BestOf) and node.how == "full"):
         home = 1 if node.how == "right" else 0
         return HomePartitioning(node.buckets, first, node.cell or default_cell(first), home)
     if node.cell is not None and (isinstance(first, Overlaps) or node.windowed):
         return ReferencePartitioning(node.buckets, node.cell, on_time=first is None)
     if node.choice is not None:
-        return Partitioning(node.buckets)  # the nearest may be anywhere: all rows meet in one bucket
+        # The nearest may be anywhere; or a row must know that nobody took it, wherever: all rows meet in one bucket.
+        return Partitioning(node.buckets)
     return MatrixPartitioning(node.buckets)
 
 
@@ -262,7 +284,11 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
         low_closed, high_closed = node.interval.closed in ("both", "left"), node.interval.closed in ("both", "right")
         # A left row is kept until the right progress is above left + upper, a right row until above right - lower.
         forget = (node.interval.upper + high_closed, -node.interval.lower + low_closed)
-    if node.choice is not None:
+    if isinstance(node.choice, BestOf):
+        assert isinstance(predicates[0], Band)
+        reach = predicates[0].above
+        forget = (reach + 1, reach + 1) if isinstance(reach, int) else (FOREVER, FOREVER)
+    if isinstance(node.choice, AsOf):
         # A right row is kept until the bound of the history is beyond what its time can reach forward.
         back, same = node.choice.reach[0], int(node.choice.exact)
         forget = (0, FOREVER if back is None else back + (same if back == 0 else 1))
@@ -277,6 +303,7 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
             forget[number],
             node.invalid,
             timeless=node.choice is not None,
+            ordered=isinstance(node.choice, BestOf),
         )
         for number, part in enumerate(node.inputs)
     )

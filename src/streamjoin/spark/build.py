@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -27,11 +27,14 @@ from streamjoin.algebra import (
     Arrival,
     AsOf,
     Band,
+    BestOf,
     Direction,
+    Dominance,
     Emit,
     Grace,
     InvalidPolicy,
     LatePolicy,
+    Near,
     Outer,
     Overlaps,
     Predicate,
@@ -100,6 +103,60 @@ class AsOfCall:
 
 
 @dataclass(frozen=True)
+class BestMatchCall:
+    """Which candidates a row takes, as it was called: an epsilon per dimension."""
+
+    on: Any
+    ordered_by: Any = None
+    dominance: Any = "pareto"
+    compare: Any = None
+
+    def choice(self) -> BestOf:
+        """Which of the candidates are best."""
+        if callable(self.dominance):
+            return BestOf(self.dominance)
+        return BestOf(one_of(self.dominance, Dominance, "dominance"))  # type: ignore[arg-type]
+
+    def dimensions(self) -> list[tuple[Any, Any, Any]]:
+        """Left column, right column, epsilon; the ordered dimension first."""
+        if not isinstance(self.on, Mapping) or not self.on:
+            raise CallError(
+                f"on of a best-match join gives an epsilon per dimension, got {self.on!r}",
+                hint='for example on={"ra": 0.01, "dec": 0.01}, or {("ra", "raj"): 0.01} for columns of two names',
+            )
+        ordered = next(iter(self.on)) if self.ordered_by is None else self.ordered_by
+        if ordered not in self.on:
+            raise CallError(
+                f"ordered_by must be one of the dimensions, got {ordered!r}", hint=f"on has {list(self.on)}"
+            )
+        unknown = [name for name in self.compare or {} if name not in self.on]
+        if unknown:
+            raise CallError(f"compare has {unknown[0]!r}, which is no dimension", hint=f"on has {list(self.on)}")
+        if ordered in (self.compare or {}):
+            raise CallError(
+                f"the ordered dimension {ordered!r} is compared by its difference: nothing else keeps to the order",
+                hint="order by another dimension with ordered_by=, or leave it out of compare=",
+            )
+        names = [ordered, *(name for name in self.on if name != ordered)]
+        return [(*(name if isinstance(name, tuple) else (name, name)), self.on[name]) for name in names]
+
+    def bind(self, inputs: tuple[InputFrame, InputFrame]) -> list[Predicate]:
+        """A predicate per dimension, with its columns found."""
+        bound: list[Predicate] = []
+        for left, right, epsilon in self.dimensions():
+            function = (self.compare or {}).get(left if left == right else (left, right))
+            if function is None:
+                bound += bind_predicates(inputs, Band(left, right, epsilon, epsilon))[1]
+                continue
+            if not callable(function):
+                raise CallError(f"compare takes functions of two arrays, got {function!r}")
+            if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+                raise CallError(f"an epsilon beside a function must be a number, got {epsilon!r}")
+            bound.append(Near(*both(inputs, left, right), epsilon, function))
+        return bound
+
+
+@dataclass(frozen=True)
 class JoinCall:
     """A join as it was called. Options that may differ per input take one value, or a list with one per input."""
 
@@ -114,6 +171,7 @@ class JoinCall:
     upper: Any = None
     closed: str = "both"
     asof: AsOfCall | None = None
+    best: BestMatchCall | None = None
     how: str = "inner"
     outer: str = "row"
     emit: str = "eager"
@@ -162,13 +220,19 @@ class JoinCall:
     def _node(self, inputs: tuple[InputFrame, InputFrame]) -> JoinNode:
         by, keys = self._keys(inputs)
         more_keys, predicates, theta = bind_predicates(inputs, self.where)
+        if self.best is not None:
+            predicates = self.best.bind(inputs)
         keys += more_keys
         windows, times = self._times(inputs)
         axis, time_type = self._axis(inputs, times)
         interval = self._interval(axis)
         if self.asof is not None and axis is None:
             raise CallError("an as-of join needs the time of both inputs", hint='on="ts", or left_on= and right_on=')
-        choice = None if self.asof is None or axis is None else self.asof.resolve(axis, inputs[1])
+        choice: AsOf | BestOf | None = None
+        if self.asof is not None and axis is not None:
+            choice = self.asof.resolve(axis, inputs[1])
+        elif self.best is not None:
+            choice = self.best.choice()
         resolved = [None if window is None or axis is None else window.resolve(axis) for window in windows]
         late = self._per_input(self.late, "late")
         self._check_lateness(axis)
@@ -253,7 +317,7 @@ class JoinCall:
 
     def _times(self, inputs: tuple[InputFrame, InputFrame]) -> tuple[list[Window | None], list[str | None]]:
         windows, times = self._per_input(self.window, "window"), self._per_input(self.time, "time")
-        event = self.lower is not None or self.upper is not None or self.asof is not None
+        event = self.lower is not None or self.upper is not None or self.asof is not None or self.best is not None
         names: list[str | None] = [None, None]
         for number, (window, time) in enumerate(zip(windows, times, strict=True)):
             part = inputs[number]
@@ -329,6 +393,11 @@ class JoinCall:
 
     def _slack(self, inputs: tuple[InputFrame, InputFrame], node: JoinNode) -> tuple[Grace | None, Grace | None]:
         """How late the rows of each input may be; None for one that makes no progress: static, or without time."""
+        if node.axis is None and self.best is not None:
+            raise CallError(
+                "the ordered dimension of streams must be a timestamp, a date or an integer",
+                hint='make it an integer in a fine unit, expr("cast(ra * 1e6 as long)"), and its epsilon too',
+            )
         if node.axis is None and all(part.streaming for part in inputs):
             raise CallError(
                 "a streaming join needs time, or its state would grow for ever",

@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructField
 
-from streamjoin.algebra import FOREVER, Validity, Window
+from streamjoin.algebra import FOREVER, AsOf, Near, Validity, Window
 from streamjoin.algebra.predicate import Band, Overlaps, Within
 from streamjoin.errors import CallError
-from streamjoin.operators import AsofJoin, TemporalJoin
+from streamjoin.operators import AsofJoin, BestMatchJoin, TemporalJoin
 from streamjoin.plan.planner import JoinPlan
 
 _KEY: Final = "streamjoin.plan"
@@ -68,7 +68,12 @@ def plan_by_mark(column: StructField) -> JoinPlan | None:
 
 def describe(plan: JoinPlan) -> str:
     """A plan in words."""
-    lines = _asof_lines(plan) if isinstance(plan.join, AsofJoin) else _temporal_lines(plan, plan.join)
+    if isinstance(plan.join, AsofJoin):
+        lines = _asof_lines(plan, plan.join)
+    elif isinstance(plan.join, BestMatchJoin):
+        lines = _best_match_lines(plan, plan.join)
+    else:
+        lines = _temporal_lines(plan, plan.join)
     if plan.residual is not None:
         lines.append(f"left to Spark  {plan.residual.text}")
     lines.append(f"buckets        {plan.partitioning.describe()}")
@@ -83,9 +88,26 @@ def describe(plan: JoinPlan) -> str:
     return "\n".join(lines)
 
 
-def _asof_lines(plan: JoinPlan) -> list[str]:
-    node, choice = plan.node, plan.node.choice
-    assert choice is not None
+def _best_match_lines(plan: JoinPlan, join: BestMatchJoin) -> list[str]:
+    node = plan.node
+    keys = f"equal {', '.join(node.inputs[0].keys)} and " if node.inputs[0].keys else ""
+    within = ", ".join(
+        f"{each.left} {each.epsilon:g}"
+        if isinstance(each, Near)
+        else f"{each.left} {in_units(each.above, node.inputs[0].schema.field(str(each.left)).type)}"
+        for each in join.dimensions
+    )
+    return [
+        f"operator       best-match join, how={join.how}",
+        f"emission       {'ordered' if join.emit == 'ordered' else 'when final'}",
+        f"order          runs sorted by ({'key, ' if node.inputs[0].keys else ''}{join.dimensions[0].left})",
+        f"matches by     {keys}distances of at most {within}",
+        f"takes          {join.choice.describe()}",
+    ]
+
+
+def _asof_lines(plan: JoinPlan, join: AsofJoin) -> list[str]:
+    node, choice = plan.node, join.choice
     ties = ", ".join((*choice.tie_break, "content"))
     keys = f"equal {', '.join(node.inputs[0].keys)}" if node.inputs[0].keys else "time alone"
     taken = choice.describe(lambda ticks: in_units(ticks, node.time_type))
@@ -149,9 +171,13 @@ def _kept(plan: JoinPlan, number: int, window: Window | None) -> str:
     if window is not None:
         return f"{_window(window, kind)}: a row is kept until the other input's progress reaches its end"
     choice, forget_after = plan.node.choice, plan.bindings[number].forget_after
+    if isinstance(plan.join, BestMatchJoin):
+        if number == plan.join.chooser:
+            return "a row waits until the other input's progress is beyond its reach"
+        return "a row is kept while one that waits or can come may reach it"
     if choice is not None and number == 0:
         return "a row waits until the other input's progress proves its answer"
-    if choice is not None and choice.looks_back:
+    if isinstance(choice, AsOf) and choice.looks_back:
         limit = "" if forget_after == FOREVER else f", or is {in_units(forget_after, kind)} beyond its time"
         return (
             "a row is kept until the smallest left time that waits or can come has passed the next row of its key"
