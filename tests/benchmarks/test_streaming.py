@@ -56,7 +56,7 @@ def brute_force(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
 
 
 class TestStreams:
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "asof"])  # there a row always finds one
     @pytest.mark.parametrize("bound", [2, 20])
     def test_a_row_finds_about_one_partner_whatever_the_bound(self, kind: Kind, bound: int) -> None:
         stream = Stream(kind, 400, 20, usual_step(400), bound)  # 200 s: the rows at both ends hardly count

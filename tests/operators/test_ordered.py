@@ -80,7 +80,8 @@ def test_progress_is_honest_about_results_that_still_wait() -> None:
     assert join.progress == 20
 
 
-ORDERED = [subject for subject in SUBJECTS if subject.ordered and subject.config.hold == "outputs"]
+TEMPORAL = [subject for subject in SUBJECTS if isinstance(subject.config, TemporalJoin)]
+ORDERED = [subject for subject in TEMPORAL if subject.ordered and subject.config.hold == "outputs"]
 
 
 @pytest.mark.parametrize("subject", ORDERED, ids=lambda subject: subject.name)
