@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from streamjoin.algebra import FOREVER, Band
-from streamjoin.operators import Results
+from streamjoin.operators import Results, TemporalJoin
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.operators.temporal_join import RunningTemporalJoin
 from streamjoin.state import Matching
