@@ -20,7 +20,7 @@ _CONDITIONS = {
     "band": "b.x BETWEEN a.x - {reach} AND a.x + {reach}",
     "asof": "a.key = b.key AND a.ts >= b.ts",
 }
-_OPERATORS = ("AsOf Join", "IE Join", "Piecewise Merge Join", "Nested Loop Join", "Hash Join")
+_OPERATORS = ("Asof Join", "IE Join", "Piecewise Merge Join", "Nested Loop Join", "Hash Join")
 
 
 def load(folder: Path) -> Loaded:
@@ -47,7 +47,7 @@ def load(folder: Path) -> Loaded:
     plan = connection.execute(f"EXPLAIN {query}").fetchall()[0][1]
     operators = [
         name
-        for name in ("AsOf Join", "IE Join", "Piecewise Merge Join", "Nested Loop Join", "Hash Join")
+        for name in ("Asof Join", "IE Join", "Piecewise Merge Join", "Nested Loop Join", "Hash Join")
         if name in plan
     ]
     return Loaded({"pairs": pairs, "aggregate": aggregate}, {"DuckDB's plan": ", ".join(operators) or plan})
