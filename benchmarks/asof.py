@@ -46,8 +46,8 @@ class Rival:
     target: float
 
 
-RIVALS: Final = (Rival("joinAsOf", 40_000, 10.0), Rival("ASOF SQL", 1_000_000, 1.0))
-QUICK_SPARK_ROWS: Final = 20_000
+RIVALS: Final = (Rival("joinAsOf", 10_000, 10.0), Rival("ASOF SQL", 1_000_000, 1.0))
+QUICK_SPARK_ROWS: Final = 5_000
 
 
 @dataclass
