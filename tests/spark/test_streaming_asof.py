@@ -16,7 +16,7 @@ from tests.spark.streams import SLACK, Source, counted, random_rows, row
 CASES: list[dict[str, Any]] = [
     {"pieces": 1, "buckets": 2},
     {"pieces": 3, "buckets": 5, "emit": "ordered", "tolerance": "4 seconds"},
-    {"pieces": 17, "buckets": 2, "allow_exact_matches": False, "how": "inner"},
+    {"pieces": 5, "buckets": 2, "allow_exact_matches": False, "how": "inner"},
     {"pieces": 3, "buckets": 1, "direction": "forward", "tie_break": "v"},
     {"pieces": 3, "buckets": 2, "direction": "nearest", "emit": "ordered"},
     {"pieces": 3, "buckets": 5, "direction": "nearest", "tolerance": "3 seconds", "by": None},
