@@ -89,6 +89,9 @@ class Case:
         except sj.UnsupportedError as error:
             outcome.skipped = error.message
             return outcome
+        except sj.StreamjoinError as error:  # the case itself is wrong: the others go on
+            outcome.failure = str(error)
+            return outcome
         try:
             killing(outcome)
             outcome.restarts = self._lives - 1
