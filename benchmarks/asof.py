@@ -78,11 +78,8 @@ def measure_spark(rival: Rival, quick: bool, repetitions: int, folder: Path, say
             for label, job in (("streamjoin", "ours"), (f"Spark, {rival.job}", rival.job))
         ]
         race(contenders, repetitions)
-    return SparkRace(rows, contenders, judge(f"as-of on Spark, {rows:,} rows", *_split(contenders), rival.target))
-
-
-def _split(contenders: list[Contender]) -> tuple[Contender, list[Contender]]:
-    return contenders[0], contenders[1:]
+    ours, theirs = contenders
+    return SparkRace(rows, contenders, judge(f"as-of on Spark, {rows:,} rows", ours, [theirs], rival.target))
 
 
 def spark_table(outcome: SparkRace) -> Table:

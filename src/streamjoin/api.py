@@ -173,10 +173,8 @@ def join_asof(
     _refuse(options, {"time", "window", "outer", "validity", "hold", "invalid", "cell", "where"}, "join_asof")
     if join_type(how) not in ("left", "inner"):
         raise CallError(f'an as-of join is how="left" or how="inner", got {how!r}')
-    if emit not in ("final", "ordered"):
-        raise CallError(f"emit of an as-of join must be 'final' or 'ordered', got {emit!r}")
     asof = AsOfCall(direction, tolerance, forget_after, allow_exact_matches, tie_break)
-    options = {**_checked(options), "how": how, "emit": "eager" if emit == "final" else emit}
+    options = {**_checked(options), "how": how, "emit": _when_final(emit, "an as-of join")}
     return JoinCall([left, right], time=times, asof=asof, **options).run()
 
 
@@ -221,13 +219,11 @@ def join_best_match(
     _refuse(options, {"time", "window", "outer", "validity", "hold", "invalid", "where"}, "join_best_match")
     if join_type(how) not in ("left", "inner", "right", "full"):
         raise CallError(f"a best-match join is left, inner, right or full, got how={how!r}")
-    if emit not in ("final", "ordered"):
-        raise CallError(f"emit of a best-match join must be 'final' or 'ordered', got {emit!r}")
     best = BestMatchCall(on, ordered_by, dominance, compare)
     one, two, _ = best.dimensions()[0]
     # Without a time axis in the ordered dimension there is no progress: a batch needs none.
     times = [one, two] if _is_time(left, one) and _is_time(right, two) else None
-    options = {**_checked(options), "how": how, "emit": "eager" if emit == "final" else emit}
+    options = {**_checked(options), "how": how, "emit": _when_final(emit, "a best-match join")}
     return JoinCall([left, right], time=times, best=best, **options).run()
 
 
@@ -433,6 +429,13 @@ def _refuse(options: dict[str, Any], names: set[str], what: str) -> None:
     wrong = sorted(names & set(options))
     if wrong:
         raise CallError(f"{what} has no option {wrong[0]!r}", hint="an interval join has bounds instead of windows")
+
+
+def _when_final(emit: str, what: str) -> str:
+    """How final rows leave: as soon as they are final, or in order."""
+    if emit not in ("final", "ordered"):
+        raise CallError(f"emit of {what} must be 'final' or 'ordered', got {emit!r}")
+    return "eager" if emit == "final" else emit
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:

@@ -97,8 +97,8 @@ def test_ties_are_won_by_the_greatest_wherever_they_lie() -> None:
     for batches in ([(10, 3), (12, 3), (11, 3)], [(12, 3), (11, 3), (10, 3)]):
         running = join()
         for number, row in enumerate(batches):  # each comes alone, and at first lies in a run of its own
-            running.history.insert(running.history.matching.sorted_run(right(row)))
-            assert len(running.history.kept) == number + 1
+            running.area.insert(running.area.matching.sorted_run(right(row)))
+            assert len(running.area.kept) == number + 1
         step(running, {0: left((0, 3))})
         assert ended(running) == [(0, 12)]
 
@@ -136,7 +136,7 @@ def test_a_million_rows_leave_at_most_two_per_key() -> None:
         some = Batch(payload, times, np.full(len(times), FOREVER), rng.integers(0, keys, len(times)))
         step(running, {1: some}, *[int(times[-1])] * 2)
     assert keys * 0.99 < running.state_rows <= 2 * keys
-    assert running.history.removed + running.history.rows == rows
+    assert running.area.removed + running.area.rows == rows
 
 
 def test_late_rows_go_where_the_policy_says() -> None:

@@ -24,21 +24,19 @@ Not here: rows of the right input that nobody took (`how="full"`), first guesses
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from streamjoin.algebra import FOREVER, NEVER, AsOf, Emit, LatePolicy, Progress
+from streamjoin.algebra import FOREVER, AsOf, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import after, before, sort_order
-from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows, null_rows, side_by_side
-from streamjoin.operators.ordering import HeldResults, HeldRows
-from streamjoin.operators.temporal_join import check_snapshot, late_row, whole_snapshot
-from streamjoin.state import Batch, History, Snapshot, SweepArea
+from streamjoin.operators.choosing import ChoosingJoin, RunningChoosingJoin
+from streamjoin.operators.contract import Output, Results, side_by_side
+from streamjoin.state import Batch, History, KeyTest, SweepArea
 from streamjoin.state.batch import Indices
 from streamjoin.state.history import same_code, tie_order
 
@@ -46,7 +44,7 @@ LEFT, RIGHT = 0, 1
 
 
 @dataclass(frozen=True)
-class AsofJoin:
+class AsofJoin(ChoosingJoin):
     """What to join and how. `build()` makes the running operator."""
 
     choice: AsOf
@@ -62,11 +60,10 @@ class AsofJoin:
                 hint='use late="output" or late="drop" for the left input, for example late=["output", "join"]',
             )
 
-    # What plans ask of every join: no row of this one is followed over several buckets.
-    outer: Literal["row"] = field(default="row", init=False)
-    hold: Literal["outputs"] = field(default="outputs", init=False)
-    tracked: tuple[bool, bool] = field(default=(False, False), init=False)
-    replicated: tuple[bool, bool] = field(default=(False, False), init=False)
+    @property
+    def chooser(self) -> int:
+        """The input whose rows take others."""
+        return LEFT
 
     @property
     def fingerprint(self) -> str:
@@ -107,69 +104,24 @@ class Found:
 
 
 @dataclass
-class RunningAsofJoin(Operator):
+class RunningAsofJoin(RunningChoosingJoin):
     """One as-of join at work."""
 
     config: AsofJoin
-    inputs: int = 2
-    figures: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def _new_area(self) -> SweepArea:
         choice = self.config.choice
-        self.history = SweepArea(History(tie_break=choice.tie_break, shadowed=choice.looks_back, exact=choice.exact))
-        self.waiting = HeldRows()
-        self.held = HeldResults()
-        self.times = Progress(2)
-        self.figures = dict.fromkeys(("rows_in", "results", "late", "unmatchable"), 0)
+        return SweepArea(History(tie_break=choice.tie_break, shadowed=choice.looks_back, exact=choice.exact))
 
-    # -- rows arrive ---------------------------------------------------------------------------------------------------
+    # -- rows become final ---------------------------------------------------------------------------------------------
 
-    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
-        self.figures["rows_in"] += len(batch)
-        late = (batch.ts < self.times.of(number)) & (batch.ts > NEVER)  # a row without time is never late
-        if late.any():
-            policy = self.config.late[number]
-            at_home = late if batch.home is None else late & batch.home
-            self.figures["late"] += int(at_home.sum())
-            if policy == "fail":
-                raise late_row(number, batch.take(late), self.times.of(number))
-            if policy == "output":
-                yield Rows("late", number, batch.take(at_home))
-            if policy != "join":
-                batch = batch.take(~late)
-        if batch.matchable is not None:
-            batch, hopeless = batch.split(batch.matchable)
-            self.figures["unmatchable"] += len(hopeless)
-            batch = batch.without_matchable()
-            if number == LEFT and self.config.how == "left" and len(hopeless):
-                alone = self._results(hopeless, null_rows(self.config.schemas[RIGHT], len(hopeless)))
-                yield from self._leave(alone)
-        if len(batch) and number == LEFT:
-            self.waiting.add(batch)
-        elif len(batch):
-            self.history.insert(self.history.matching.sorted_run(batch))
-
-    # -- progress moves ------------------------------------------------------------------------------------------------
-
-    def on_progress(self, number: int, time: int) -> Iterator[Output]:
-        self.times.advance(number, time)
-        yield from self._settle()
-
-    def on_end(self) -> Iterator[Output]:
-        self.times.finish()
-        yield from self._settle()
-
-    def _settle(self) -> Iterator[Output]:
+    def _choose_final(self) -> Iterator[Output]:
         progress, choice = self.times.of(RIGHT), self.config.choice
         # Whatever the direction: nobody is sure before all right rows before its own time have come.
         bound = progress + 1 if not choice.looks_ahead and not choice.exact and progress < FOREVER else progress
         ripe = self.waiting.release(lambda rows: rows.ts < bound)
         if ripe is not None:
             yield from self._leave_where_sure(ripe)
-        list(self.history.purge(min(self.times.of(LEFT), self.waiting.first)))
-        for results in self.held.release(min(self.times.of(LEFT), self.waiting.first)):
-            self.figures["results"] += len(results)
-            yield results
 
     def _leave_where_sure(self, ripe: Batch) -> Iterator[Output]:
         left = ripe.take(sort_order([ripe.group, ripe.ts]))
@@ -221,7 +173,7 @@ class RunningAsofJoin(Operator):
     def _look(self, left: Batch, kernel: Any) -> Found:
         """The nearest in one direction, over all runs."""
         found = Found.nobody(len(left))
-        for number, kept in enumerate(self.history.kept):
+        for number, kept in enumerate(self.area.kept):
             right = kept.run.rows
             row = kernel((left.group, left.ts), (right.group, right.ts), strict=not self.config.choice.exact)
             there = row >= 0
@@ -240,11 +192,11 @@ class RunningAsofJoin(Operator):
 
     def _wins(self, found: Found, number: int, row: Indices, tied: Indices) -> Mask:
         """Where two runs have a right row of the same time for a left row: whether run `number` has the one to take."""
-        challengers = self.history.kept[number].run.rows.payload.take(pa.array(row[tied]))
+        challengers = self.area.kept[number].run.rows.payload.take(pa.array(row[tied]))
         wins = np.zeros(len(tied), np.bool_)
         for other in np.unique(found.run[tied]):
             mine = np.flatnonzero(found.run[tied] == other)
-            champions = self.history.kept[other].run.rows.payload.take(pa.array(found.row[tied[mine]]))
+            champions = self.area.kept[other].run.rows.payload.take(pa.array(found.row[tied[mine]]))
             both = pa.concat_tables([champions, challengers.take(pa.array(mine))])
             which = np.tile(np.arange(len(mine)), 2)
             last = tie_order(both, which, self.config.choice.tie_break)[1::2]
@@ -255,47 +207,15 @@ class RunningAsofJoin(Operator):
 
     def _taken(self, left: Batch, found: Found, which: Mask) -> Iterator[Results]:
         """The results of these left rows, run by run."""
-        for number, kept in enumerate(self.history.kept):
+        for number, kept in enumerate(self.area.kept):
             mine = np.flatnonzero(which & (found.run == number))
             if len(mine):
-                yield self._results(left.take(mine), kept.run.rows.payload.take(pa.array(found.row[mine])))
+                chosen = left.take(mine)
+                members = [chosen.payload, kept.run.rows.payload.take(pa.array(found.row[mine]))]
+                yield Results(side_by_side(members), chosen.ts, chosen.ts)
         alone = np.flatnonzero(which & ~found.there)
         if len(alone):
-            yield self._results(left.take(alone), null_rows(self.config.schemas[RIGHT], len(alone)))
-
-    def _results(self, left: Batch, right: pa.Table) -> Results:
-        ts = np.where(left.ts > NEVER, left.ts, self.progress)  # a row without time leaves now
-        return Results(side_by_side([left.payload, right]), ts, ts)
-
-    def _leave(self, results: Results) -> Iterator[Output]:
-        if self.config.emit == "ordered":
-            self.held.add(results)
-        else:
-            self.figures["results"] += len(results)
-            yield results
-
-    # -- what is known and kept ----------------------------------------------------------------------------------------
-
-    @property
-    def progress(self) -> int:
-        return min(self.times.of(LEFT), self.waiting.first, self.held.first)
-
-    @property
-    def footprint(self) -> Footprint:
-        area = Footprint(self.history.rows, self.history.nbytes, len(self.history.kept), self.history.removed)
-        return area + self.waiting.footprint + self.held.footprint
-
-    def snapshot(self) -> Snapshot:
-        parts = [self.history.snapshot("area1"), self.waiting.snapshot("waiting0"), self.held.snapshot("held")]
-        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(2, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        parts: tuple[SweepArea | HeldRows | HeldResults, ...] = (self.history, self.waiting, self.held)
-        for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(manifest, snapshot.blobs))
+            yield self._alone(LEFT, left.take(alone))
 
 
 def _distance(one: Times, two: Times) -> Any:
@@ -305,8 +225,5 @@ def _distance(one: Times, two: Times) -> Any:
 
 def _check_keys(left: Batch, right: Batch, there: Mask, row: Indices) -> None:
     """Equal group codes that are hashes: the keys themselves must be equal."""
-    assert left.proof is not None and right.proof is not None
-    mine, others = left.proof.filter(pa.array(there)), right.proof.take(pa.array(row[there]))
-    for one, two in zip(mine.columns, others.columns, strict=True):
-        if not pc.all(pc.equal(one, two)).as_py():
-            raise same_code()
+    if not KeyTest().holds(left, np.flatnonzero(there), right, row[there]).all():
+        raise same_code()

@@ -29,29 +29,28 @@ turns the sides around. `how="full"` also lets right rows leave that are in no r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, BestOf, Emit, LatePolicy, Near, Predicate, Progress
+from streamjoin.algebra import FOREVER, BestOf, Emit, LatePolicy, Near, Predicate
 from streamjoin.algebra.interval import Mask, saturating_add
 from streamjoin.algebra.predicate import Band, exact_difference
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import order_keys, rivals, undominated
-from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows, side_by_side
-from streamjoin.operators.ordering import HeldResults, HeldRows
-from streamjoin.operators.temporal_join import check_snapshot, late_row, padded, whole_snapshot
-from streamjoin.state import Batch, Matching, Run, Snapshot, SweepArea
+from streamjoin.operators.choosing import ChoosingJoin, RunningChoosingJoin
+from streamjoin.operators.contract import Output, Results, side_by_side
+from streamjoin.state import Batch, Matching, Run, SweepArea
 from streamjoin.state.batch import Indices
 
 ROWS_AT_ONCE: Final = 1 << 16  # so many rows find their candidates before the best of them are chosen
 
 
 @dataclass(frozen=True)
-class BestMatchJoin:
+class BestMatchJoin(ChoosingJoin):
     """What to join and how. `build()` makes the running operator.
 
     `dimensions` in the order of the batches' values, the ordered one first; `reach` is its epsilon in ticks of `ts`.
@@ -72,12 +71,6 @@ class BestMatchJoin:
                 f'late="join" of input {self.chooser} of a best-match join: what a late row would take may be gone',
                 hint='use late="output" or late="drop" for it',
             )
-
-    # What plans ask of every join: no row of this one is followed over several buckets.
-    outer: Literal["row"] = field(default="row", init=False)
-    hold: Literal["outputs"] = field(default="outputs", init=False)
-    tracked: tuple[bool, bool] = field(default=(False, False), init=False)
-    replicated: tuple[bool, bool] = field(default=(False, False), init=False)
 
     @property
     def chooser(self) -> int:
@@ -112,62 +105,15 @@ class Candidates:
 
 
 @dataclass
-class RunningBestMatchJoin(Operator):
+class RunningBestMatchJoin(RunningChoosingJoin):
     """One best-match join at work."""
 
     config: BestMatchJoin
-    inputs: int = 2
-    figures: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.chooser, self.other = self.config.chooser, 1 - self.config.chooser
-        self.waiting = HeldRows()
-        self.window = SweepArea(self.config.matching, tracked=self.config.how == "full")
-        self.held = HeldResults()
-        self.times = Progress(2)
-        self.figures = dict.fromkeys(("rows_in", "results", "late", "unmatchable"), 0)
+    def _new_area(self) -> SweepArea:
+        return SweepArea(self.config.matching, tracked=self.config.how == "full")
 
-    # -- rows arrive ---------------------------------------------------------------------------------------------------
-
-    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
-        self.figures["rows_in"] += len(batch)
-        late = (batch.ts < self.times.of(number)) & (batch.ts > NEVER)  # a row without a value is never late
-        if late.any():
-            policy = self.config.late[number]
-            at_home = late if batch.home is None else late & batch.home
-            self.figures["late"] += int(at_home.sum())
-            if policy == "fail":
-                raise late_row(number, batch.take(late), self.times.of(number))
-            if policy == "output":
-                yield Rows("late", number, batch.take(at_home))
-            if policy != "join":
-                batch = batch.take(~late)
-        if batch.matchable is not None:
-            batch, hopeless = batch.split(batch.matchable)
-            self.figures["unmatchable"] += len(hopeless)
-            batch = batch.without_matchable()
-            if len(hopeless) and self._stays(number):
-                yield from self._leave(self._alone(number, hopeless))
-        if len(batch) and number == self.chooser:
-            self.waiting.add(batch)
-        elif len(batch):
-            self.window.insert(self.config.matching.sorted_run(batch))
-
-    def _stays(self, number: int) -> bool:
-        """Whether a row without a partner leaves, padded."""
-        return self.config.how == "full" or (number == self.chooser and self.config.how != "inner")
-
-    # -- progress moves ------------------------------------------------------------------------------------------------
-
-    def on_progress(self, number: int, time: int) -> Iterator[Output]:
-        self.times.advance(number, time)
-        yield from self._settle()
-
-    def on_end(self) -> Iterator[Output]:
-        self.times.finish()
-        yield from self._settle()
-
-    def _settle(self) -> Iterator[Output]:
+    def _choose_final(self) -> Iterator[Output]:
         progress = self.times.of(self.other)
         ended = progress == FOREVER
         final = self.waiting.release(
@@ -175,14 +121,6 @@ class RunningBestMatchJoin(Operator):
         )
         if final is not None:
             yield from self._choose(self.config.matching.sorted_run(final))
-        bound = min(self.times.of(self.chooser), self.waiting.first)
-        for decided in self.window.purge(bound):
-            lonely = decided.rows.take(~decided.matched)
-            if len(lonely):
-                yield from self._leave(self._alone(self.other, lonely))
-        for results in self.held.release(self._first_to_come()):
-            self.figures["results"] += len(results)
-            yield results
 
     # -- choosing ------------------------------------------------------------------------------------------------------
 
@@ -204,7 +142,7 @@ class RunningBestMatchJoin(Operator):
         none = np.empty(0, np.int64)
         row, run, position = [none], [none], [none]
         vectors: list[list[npt.NDArray[Any]]] = [[] for _ in self.config.dimensions]
-        for number, kept in enumerate(self.window.kept):
+        for number, kept in enumerate(self.area.kept):
             sides = (rows, kept.run) if self.chooser == 0 else (kept.run, rows)
             for pair in self.config.matching.pairs(*sides):
                 mine, theirs = pair[self.chooser], pair[self.other]
@@ -225,7 +163,7 @@ class RunningBestMatchJoin(Operator):
         starts = np.concatenate([[0], np.flatnonzero(np.diff(found.row)) + 1, [len(found.row)]])
         dominance = self.config.choice.dominance
         if isinstance(dominance, str):
-            keys = np.column_stack([in_order(column) for column in found.vectors])
+            keys = np.column_stack([order_keys(column) for column in found.vectors])
             return undominated(starts, keys, strict=dominance == "strict")
         vectors = np.column_stack([column.astype(np.float64) for column in found.vectors])
         one, two = rivals(starts)
@@ -236,7 +174,7 @@ class RunningBestMatchJoin(Operator):
     # -- results leave -------------------------------------------------------------------------------------------------
 
     def _pairs(self, rows: Batch, best: Candidates) -> Iterator[Results]:
-        for number, kept in enumerate(self.window.kept):
+        for number, kept in enumerate(self.area.kept):
             mine = np.flatnonzero(best.run == number)
             if not len(mine):
                 continue
@@ -247,65 +185,12 @@ class RunningBestMatchJoin(Operator):
             members = [chosen.payload, kept.run.rows.payload.take(pa.array(best.position[mine]))]
             yield Results(side_by_side(members if self.chooser == 0 else members[::-1]), chosen.ts, chosen.ts)
 
-    def _alone(self, number: int, rows: Batch) -> Results:
-        ts = np.where(rows.ts > NEVER, rows.ts, self.progress)  # a row without a value leaves now
-        return padded(self.config.schemas, number, rows.payload, ts, ts)
-
-    def _leave(self, results: Results) -> Iterator[Output]:
-        if self.config.emit == "ordered":
-            self.held.add(results)
-        else:
-            self.figures["results"] += len(results)
-            yield results
-
-    # -- what is known and kept ----------------------------------------------------------------------------------------
-
-    def _first_to_come(self) -> int:
-        """No result with a smaller `ts` is made any more."""
-        bound = min(self.times.of(self.chooser), self.waiting.first)
-        if self.config.how == "full":
-            undecided = self.window.first_undecided(unmatched_only=True)
-            bound = min(bound, self.times.of(self.other), FOREVER if undecided is None else undecided)
-        return bound
-
-    @property
-    def progress(self) -> int:
-        return min(self._first_to_come(), self.held.first)
-
-    @property
-    def footprint(self) -> Footprint:
-        area = Footprint(self.window.rows, self.window.nbytes, len(self.window.kept), self.window.removed)
-        return area + self.waiting.footprint + self.held.footprint
-
-    def snapshot(self) -> Snapshot:
-        parts = [
-            self.window.snapshot(f"area{self.other}"),
-            self.waiting.snapshot(f"waiting{self.chooser}"),
-            self.held.snapshot("held"),
-        ]
-        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(2, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        parts: tuple[SweepArea | HeldRows | HeldResults, ...] = (self.window, self.waiting, self.held)
-        for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(manifest, snapshot.blobs))
-
 
 def distances(dimension: Predicate, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """How far apart values are in a dimension: whole numbers stay whole."""
     if isinstance(dimension, Near):
         return dimension.distances(left, right)
     return np.abs(exact_difference(right, left))
-
-
-def in_order(column: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Whole numbers in the same order."""
-    if column.dtype.kind == "f":
-        return order_keys(column)
-    return np.asarray(column, np.int64)
 
 
 def _epsilon(dimension: Band | Near) -> Any:

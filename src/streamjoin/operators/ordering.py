@@ -37,7 +37,7 @@ class HeldResults:
     @property
     def first(self) -> int:
         """The smallest `ts` that waits."""
-        return min((int(part.ts.min()) for part in self.parts.values()), default=FOREVER)
+        return _first(self.parts)
 
     def add(self, results: Results) -> None:
         """Let results wait."""
@@ -77,7 +77,7 @@ class HeldRows:
     @property
     def first(self) -> int:
         """The smallest `ts` that waits."""
-        return min((int(part.ts.min()) for part in self.parts.values()), default=FOREVER)
+        return _first(self.parts)
 
     def add(self, batch: Batch) -> None:
         """Let rows wait."""
@@ -101,6 +101,10 @@ class HeldRows:
     def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
         self.parts = {part: Batch.from_table(table) for part, table in _tables(snapshot)}
+
+
+def _first(parts: Mapping[str, Results | Batch]) -> int:
+    return min((int(part.ts.min()) for part in parts.values()), default=FOREVER)
 
 
 def _footprint(parts: Mapping[str, Results | Batch]) -> Footprint:

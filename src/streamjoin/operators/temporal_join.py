@@ -44,9 +44,10 @@ import pyarrow as pa
 from streamjoin.algebra import Emit, How, LatePolicy, Outer, Progress
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import Hold
-from streamjoin.errors import CallError, LateRowError, SnapshotError
+from streamjoin.errors import CallError, SnapshotError
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows, null_rows, side_by_side
+from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.state import Batch, Decided, Matching, Snapshot, SweepArea
 from streamjoin.state.batch import Indices
@@ -134,16 +135,9 @@ class RunningTemporalJoin(Operator):
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         late = batch.ts < self.times.of(number)
-        if late.any():
-            policy = self.config.late[number]
-            at_home = late if batch.home is None else late & batch.home
-            self.figures["late"] += int(at_home.sum())
-            if policy == "fail":
-                raise late_row(number, batch.take(late), self.times.of(number))
-            if policy == "output":
-                yield Rows("late", number, batch.take(at_home))
-            if policy != "join":
-                batch = batch.take(~late)
+        batch = yield from without_late(
+            number, batch, late, self.config.late[number], self.times.of(number), self.figures
+        )
         if self.config.emit == "ordered" and self.config.hold == "inputs":
             self.waiting[number].add(batch)
         else:
@@ -363,12 +357,3 @@ def check_snapshot(snapshot: Snapshot, fingerprint: str) -> None:
             f"this state was made by another join: {snapshot.manifest['fingerprint']}, not {fingerprint}",
             hint="start with an empty state, or restore the old configuration",
         )
-
-
-def late_row(number: int, late: Batch, progress: int) -> LateRowError:
-    """Rows that came too late, where that is an error."""
-    row = late.payload.slice(0, 1).to_pylist()[0]
-    return LateRowError(
-        f"input {number} brought {len(late)} row(s) behind its progress {progress}, the first is {row}",
-        hint='allow more lateness, or choose late="drop", "output" or "join"',
-    )

@@ -55,13 +55,13 @@ class History(Matching):
         group, ts, te = (column if order is None else column[order] for column in (batch.group, batch.ts, batch.te))
         if not self.shadowed:
             return te
-        if batch.proof is not None:
-            _check_codes(group, batch.proof if order is None else batch.proof.take(pa.array(order)))
         shadow = successors((group, ts), FOREVER)
         return np.minimum(te, shadow if self.exact else saturating_add(shadow, 1))
 
     def in_tie_order(self, batch: Batch, order: Indices) -> Indices:
         group, ts = batch.group[order], batch.ts[order]
+        if self.shadowed and batch.proof is not None:
+            _check_codes(group, batch.proof.take(pa.array(order)))
         same = (group[1:] == group[:-1]) & (ts[1:] == ts[:-1])
         if not same.any():
             return order

@@ -1,0 +1,34 @@
+"""Late rows: where they go, for every operator alike."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from streamjoin.algebra import LatePolicy
+from streamjoin.algebra.interval import Mask
+from streamjoin.errors import LateRowError
+from streamjoin.operators.contract import Rows
+from streamjoin.state import Batch
+
+
+def without_late(
+    number: int, batch: Batch, late: Mask, policy: LatePolicy, progress: int, figures: dict[str, int]
+) -> Generator[Rows, None, Batch]:
+    """The rows to go on with. Late ones are counted, and leave, fail, go on or are dropped, as the policy says."""
+    if not late.any():
+        return batch
+    at_home = late if batch.home is None else late & batch.home
+    figures["late"] += int(at_home.sum())
+    if policy == "fail":
+        raise _late_row(number, batch.take(late), progress)
+    if policy == "output":
+        yield Rows("late", number, batch.take(at_home))
+    return batch if policy == "join" else batch.take(~late)
+
+
+def _late_row(number: int, late: Batch, progress: int) -> LateRowError:
+    row = late.payload.slice(0, 1).to_pylist()[0]
+    return LateRowError(
+        f"input {number} brought {len(late)} row(s) behind its progress {progress}, the first is {row}",
+        hint='allow more lateness, or choose late="drop", "output" or "join"',
+    )
