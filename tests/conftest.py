@@ -43,7 +43,7 @@ def _stored_in_small_pieces(request: pytest.FixtureRequest, monkeypatch: pytest.
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One local Spark for the whole run."""
     # Imported here so that the other tests start without it.
     from pyspark.sql import SparkSession
@@ -51,12 +51,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Functions defined in a test are pickled by name: workers must be able to import `tests`.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    # Jobs are small and many: compiling them well costs more than it saves, unless there are hours of them.
+    long = request.config.getoption("markexpr") == "long"
+    java = "" if long else "-XX:TieredStopAtLevel=1"
     session = (
         SparkSession.builder.master("local[2]")
         .appName("streamjoin-tests")
         .config("spark.driver.memory", "2g")
-        # Jobs are small and many: compiling them well would cost more than it saves.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", f"-XX:+UseSerialGC {java}")
+        .config("spark.sql.codegen.wholeStage", str(not long).lower())
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN" if long else "FALLBACK")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")
@@ -70,6 +74,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         )
         .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+        # The usual one starts a program for every file that it renames on a local disk.
+        .config(
+            "spark.sql.streaming.checkpointFileManagerClass",
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+        )
         .config("spark.python.daemon.module", "streamjoin.spark.daemon")  # workers start with the kernels loaded
         .getOrCreate()
     )

@@ -53,7 +53,7 @@ class InputBinding:
     forget_after: int | None = None
     invalid: InvalidPolicy = "fail"
     timeless: bool = False  # a row whose time is NULL is not invalid, it only matches nothing
-    ordered: bool = False  # the time is the first value, whatever it counts
+    ordered: bool = False  # no column is read as time: it is the first value, whatever that counts
 
     def bind(self, table: pa.Table) -> Bound:
         """The rows of `table` as a batch."""
@@ -66,7 +66,7 @@ class InputBinding:
                 raise self._invalid_row(table.filter(pa.array(~valid)))
             table, ts, te = table.filter(pa.array(valid)).combine_chunks(), ts[valid], te[valid]
         group, matchable = group_codes([table[name] for name in self.keys], table.num_rows)
-        if self.timeless and not self.ordered:
+        if self.timeless:
             matchable &= ts > NEVER
         values: list[npt.NDArray[Any]] = []
         for predicate in self.predicates:

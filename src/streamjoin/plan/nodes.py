@@ -37,7 +37,7 @@ class IntervalBounds:
 class JoinNode:
     """A join of two inputs, as the user meant it.
 
-    A row matches by keys and `predicates`; or with a `choice` it takes one of the rows that have its keys.
+    A row matches by keys and `predicates`; or with a `choice` it takes only some of those that could match.
     """
 
     inputs: tuple[InputNode, InputNode]

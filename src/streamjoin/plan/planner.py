@@ -302,7 +302,7 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
             part.window,
             forget[number],
             node.invalid,
-            timeless=node.choice is not None,
+            timeless=isinstance(node.choice, AsOf),
             ordered=isinstance(node.choice, BestOf),
         )
         for number, part in enumerate(node.inputs)
