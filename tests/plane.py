@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.plan.planner import JoinPlan
-from streamjoin.spark import blob_cache, processor
+from streamjoin.spark import blob_cache, bucket
 from streamjoin.spark.batch import Judge, Operate, Pack
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.packing import pack
@@ -143,7 +143,7 @@ class Plane:
                     }
                     running.restore(Snapshot(manifest, blobs))
                 frames = [arrived[label]] if label in arrived else []
-                for packet in [*running.take(processor.packets_of(frames)), *running.end()]:
+                for packet in [*running.take(bucket.packets_of(frames)), *running.end()]:
                     packed += pack(packet, self.labels)
                 assert running.figures()["state_rows"] == 0, "state is left after the end"
         yield from self._final(packed)
@@ -176,7 +176,7 @@ class Plane:
 
     def _processor(self, number: int, label: int, stores: dict[int, Store]) -> StageProcessor:
         if self.rng.random() < self.trouble:
-            processor._remembered.clear()
+            bucket._remembered.clear()
         if self.rng.random() < self.trouble:
             for file in blob_cache.cache_root().rglob("*"):
                 if file.is_file() and self.rng.random() < 0.5:
@@ -193,8 +193,8 @@ class Plane:
         by_bucket: dict[int, list[pa.RecordBatch]] = defaultdict(list)
         for batch in packed:
             by_bucket[batch.column(1)[0].as_py()].append(batch)
-        for bucket in sorted(by_bucket):
-            rows = list(unpack_rows(by_bucket[bucket]))
+        for number in sorted(by_bucket):
+            rows = list(unpack_rows(by_bucket[number]))
             if rows:
                 yield pa.Table.from_batches(rows)
 

@@ -5,45 +5,49 @@
 Range(size='2 seconds', slide=None)
 """
 
-from streamjoin.algebra import (
-    Fixed,
-    Grace,
-    Now,
-    Range,
-    Unbounded,
-    Validity,
-    arrival,
-    band,
-    equals,
-    overlaps,
-    theta,
-    within,
-)
-from streamjoin.api import (
-    explain,
-    finish,
-    from_progress,
-    join,
-    join_asof,
-    join_band,
-    join_best_match,
-    join_interval,
-    join_overlap,
-    join_within,
-    output_delay,
-    progress,
-    session,
-)
-from streamjoin.errors import (
-    CallError,
-    EvaluationError,
-    InvalidRowError,
-    LateRowError,
-    SnapshotError,
-    StreamjoinError,
-    UnknownColumnError,
-    UnsupportedError,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from streamjoin.algebra import (
+        Fixed,
+        Grace,
+        Now,
+        Range,
+        Unbounded,
+        Validity,
+        arrival,
+        band,
+        equals,
+        overlaps,
+        theta,
+        within,
+    )
+    from streamjoin.api import (
+        explain,
+        finish,
+        from_progress,
+        join,
+        join_asof,
+        join_band,
+        join_best_match,
+        join_interval,
+        join_overlap,
+        join_within,
+        output_delay,
+        progress,
+        session,
+    )
+    from streamjoin.errors import (
+        CallError,
+        EvaluationError,
+        InvalidRowError,
+        LateRowError,
+        SnapshotError,
+        StreamjoinError,
+        UnknownColumnError,
+        UnsupportedError,
+    )
 
 __version__ = "0.1.0"
 
@@ -82,3 +86,18 @@ __all__ = [
     "theta",
     "within",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first asked for: Spark starts processes that need one small module of all this, and waits for them.
+    if name in __all__:
+        for module in ("streamjoin.api", "streamjoin.algebra", "streamjoin.errors"):
+            found = getattr(import_module(module), name, None)
+            if found is not None:
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,6 +7,7 @@ of a large result. The validity test is inside the loop: a pair that fails it is
 """
 
 from streamjoin.kernels.band import band_pairs
+from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.expiry import expired_mask
@@ -20,11 +21,13 @@ from streamjoin.kernels.within import METRICS, within_pairs
 
 __all__ = [
     "METRICS",
+    "MOST_GRID_AXES",
     "NO_CELL_LIMIT",
     "PAIRS_PER_CHUNK",
     "after",
     "band_pairs",
     "before",
+    "box_pairs",
     "bucket_of_cells",
     "cells_of",
     "combine_hashes",
@@ -34,6 +37,7 @@ __all__ = [
     "merge_order",
     "order_keys",
     "overlap_pairs",
+    "packed_cells",
     "parts_of_validity",
     "rivals",
     "sort_order",

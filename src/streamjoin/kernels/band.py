@@ -23,14 +23,10 @@ from streamjoin.kernels.pairs import (
     compiled,
     difference,
     end_of_group,
+    first_in_band,
     first_not_below,
     in_chunks,
 )
-
-
-@compiled
-def _below_band(gap: Any, low: Any, low_closed: bool) -> bool:
-    return gap < low or (not low_closed and gap == low)
 
 
 @compiled
@@ -51,20 +47,7 @@ def _band(
         a_end, b_end = end_of_group(a_group, i, n), end_of_group(b_group, j, m)
         while i < a_end and j < b_end and found < limit:
             value = a_value[i]
-            if _below_band(difference(b_value[j], value), low, low_closed):
-                # Gallop to the lower edge of the band, as `first_not_below` does, but by differences.
-                step = 1
-                while j + step < b_end and _below_band(difference(b_value[j + step], value), low, low_closed):
-                    j += step
-                    step *= 2
-                top = min(j + step, b_end)
-                j += 1
-                while j < top:
-                    middle = (j + top) // 2
-                    if _below_band(difference(b_value[middle], value), low, low_closed):
-                        j = middle + 1
-                    else:
-                        top = middle
+            j = first_in_band(b_value, value, low, low_closed, j, b_end)
             k = j
             while k < b_end:
                 gap = difference(b_value[k], value)

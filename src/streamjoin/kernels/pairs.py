@@ -114,3 +114,32 @@ def end_of_group(column: Any, start: int, end: int) -> int:
         else:
             high = middle
     return low
+
+
+@compiled
+def below_band(gap: Any, low: Any, low_closed: bool) -> bool:
+    """Whether a difference lies below a band that begins at `low`."""
+    return gap < low or (not low_closed and gap == low)
+
+
+@compiled
+def first_in_band(column: Any, value: Any, low: Any, low_closed: bool, start: int, end: int) -> int:
+    """The first position in the sorted `column[start:end]` that is not below the band around `value`.
+
+    Gallops as `first_not_below` does, but by differences.
+    """
+    if start >= end or not below_band(difference(column[start], value), low, low_closed):
+        return start
+    step, place = 1, start
+    while place + step < end and below_band(difference(column[place + step], value), low, low_closed):
+        place += step
+        step *= 2
+    top = min(place + step, end)
+    place += 1
+    while place < top:
+        middle = (place + top) // 2
+        if below_band(difference(column[middle], value), low, low_closed):
+            place = middle + 1
+        else:
+            top = middle
+    return place

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamjoin.kernels.band import band_pairs
+from streamjoin.kernels.box import box_pairs
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.expiry import expired_mask
@@ -26,6 +27,8 @@ def load_kernels() -> None:
         lo, hi = zero.astype(kind), one.astype(kind)
         list(overlap_pairs((zero, lo, hi, zero, one), (zero, lo, hi, zero, one), timed=True))
         list(band_pairs((zero, lo, zero, one), (zero, lo, zero, one), low=kind(0), high=kind(0), timed=True))
+        boxed = (zero, zero, lo, np.zeros((1, 1)))
+        list(box_pairs(boxed, boxed, far=kind(0), reach=np.zeros(1)))
         merge_order(zero, zero, lo, np.array([0, 1]))
         sort_order([np.arange(_SMALL).astype(kind)])
     axes = np.zeros((1, 2))

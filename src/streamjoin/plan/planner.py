@@ -8,6 +8,7 @@ naming         the result's columns
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,6 +20,7 @@ from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, Overlaps, Predicate,
 from streamjoin.algebra.interval import Mask
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import UnsupportedError
+from streamjoin.kernels import MOST_GRID_AXES
 from streamjoin.operators import AsofJoin, BestMatchJoin, TemporalJoin, Verdict
 from streamjoin.operators.temporal_join import TRACKED
 from streamjoin.plan.binding import InputBinding, codes_are_exact
@@ -34,7 +36,7 @@ from streamjoin.plan.partition import (
     distribute,
 )
 from streamjoin.runtime import Arrivals
-from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
+from streamjoin.state import Batch, GridAxis, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.batch import Indices
 
 A_BATCH: Final = Arrivals((None, None))  # a batch makes no progress: it ends
@@ -158,10 +160,20 @@ def best_match_join(node: JoinNode, choice: BestOf, dimensions: tuple[Predicate,
     assert node.how in ("left", "inner", "right", "full")
     first = dimensions[0]
     assert isinstance(first, Band)
-    matching = Matching(first, remaining_tests(node, dimensions), timed=False)
+    matching = Matching(first, remaining_tests(node, dimensions), timed=False, grid=grid_of(dimensions))
     reach = first.above if isinstance(first.above, int) else 0  # doubles are decided at the end, whatever the reach
     schemas = payload_schemas(node)
     return BestMatchJoin(choice, matching, dimensions, reach, schemas, node.how, node.emit, node.late)  # type: ignore[arg-type]
+
+
+def grid_of(dimensions: tuple[Predicate, ...]) -> tuple[GridAxis, ...]:
+    """The dimensions beyond the ordered one that a grid can bound: each makes candidates fewer, two are enough."""
+    axes = [
+        GridAxis(column, float(dimension.above))
+        for column, dimension in enumerate(dimensions)
+        if column > 0 and isinstance(dimension, Band) and math.isfinite(dimension.above)
+    ]
+    return tuple(axes[:MOST_GRID_AXES])
 
 
 def temporal_join(node: JoinNode, predicates: tuple[Predicate, ...], partitioning: Partitioning) -> TemporalJoin:

@@ -1,216 +1,78 @@
-"""What crosses into Spark's state: one stage of a join per bucket, in `transformWithStateInPandas`.
+"""What crosses into Spark's state: a stage of a join in `transformWithStateInPandas`.
 
-    blobs      MapState, (name, page) -> a page of a blob. A blob never changes under its name, so only new names are
-               written
-    manifest   ValueState: which stage and bucket this is, what the stage says of itself, the names of its blobs, and a
-               token that is new with every commit
-    call       ValueState, written once: the join itself, so that the state can be read without the program
-
-A worker keeps the stages that it has run. When the manifest's token is the one that it left behind, the stage goes on
-without reading anything; otherwise it is restored, from blobs that this host has seen or from the store. A task that
-fails leaves behind a stage whose token was never committed, and nobody ever asks for it.
+Spark starts a Python process for every stateful operator of a query, only to ask which state variables it has, and
+waits for it. So nothing is imported here that takes long, and the stage travels as bytes; the work is done by `bucket`,
+which is loaded when rows come.
 """
 
 from __future__ import annotations
 
-import json
-import uuid
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from time import perf_counter_ns
-from typing import Any, Final
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamjoin.errors import SnapshotError
-from streamjoin.spark.blob_cache import BlobCache, clean_up
-from streamjoin.spark.packing import COLUMNS, Packet
-from streamjoin.spark.pages import KEY, VALUE, bound, pages_of
-from streamjoin.spark.stages import RunningJoinStage, RunningStage, Stage
-from streamjoin.state import Snapshot
+from streamjoin.spark.pages import KEY, VALUE
 
-FORMAT: Final = 3
-STAGES_KEPT: Final = 16
+if TYPE_CHECKING:
+    import pandas as pd
 
+    from streamjoin.spark.bucket import Bucket
+    from streamjoin.spark.stages import Stage
 
-@dataclass
-class Remembered:
-    """A stage as it was after a commit, and the blobs that the store has of it."""
-
-    state: str  # the name of this state: no other has it
-    token: str  # of the commit after which it was like this
-    bucket: int
-    stage: RunningStage
-    stored: dict[str, int] = field(default_factory=dict)  # the pages of each blob
-    is_new: bool = False
+Clock = Callable[[], int]  # processing time, in milliseconds
 
 
-# By the state's name: of each state a worker keeps what it has seen last, be it outdated, and never more than that.
-_remembered: OrderedDict[str, Remembered] = OrderedDict()
+@dataclass(frozen=True)
+class StateVariables:
+    """What Spark keeps of each bucket."""
+
+    handle: Any
+    blobs: Any
+    manifest: Any
+    call: Any
 
 
 class StageProcessor(StatefulProcessor):
-    """A stage of a streaming join. `call` is what is stored of the join; with `idle_timer`, in milliseconds, a timer
-    looks for idle inputs when nothing comes.
-    """
+    """A stage of a streaming join; see `Bucket`."""
 
     def __init__(
         self, stage: Stage, labels: tuple[int, ...], call: dict[str, Any], idle_timer: int | None = None
     ) -> None:
-        self.stage, self.labels, self.idle_timer = stage, labels, idle_timer
-        self.call_json = json.dumps({"stage": stage.name, **call})
+        self.stage = cloudpickle.dumps(stage)  # type: ignore[no-untyped-call]
+        self.labels, self.call, self.idle_timer = labels, call, idle_timer
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state variables."""
-        self.handle = handle
-        self.blobs = handle.getMapState("blobs", KEY, VALUE)
-        self.manifest = handle.getValueState("manifest", "json string")
-        self.call = handle.getValueState("call", "json string")
+        self.variables = StateVariables(
+            handle,
+            handle.getMapState("blobs", KEY, VALUE),
+            handle.getValueState("manifest", "json string"),
+            handle.getValueState("call", "json string"),
+        )
+        self.loaded: Bucket | None = None
+
+    def _bucket(self) -> Bucket:
+        from streamjoin.spark.bucket import Bucket  # see the head of this file
+
+        if self.loaded is None:
+            self.loaded = Bucket(pickle.loads(self.stage), self.labels, self.call, self.idle_timer, self.variables)
+        return self.loaded
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
         """One micro-batch of one bucket."""
-        packets = list(packets_of(rows))
-        known, read = self._load(packets[0].bucket)
-        if self.idle_timer is not None:
-            self.handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + self.idle_timer + 1)
-        yield from self._run(known, known.stage.take(packets), read)
+        yield from self._bucket().take(rows, timerValues.getCurrentProcessingTimeInMs)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N803
         """Rows of a static input, before the first micro-batch."""
-        packets = list(packets_of([initialState]))
-        known, _ = self._load(packets[0].bucket)
-        assert isinstance(known.stage, RunningJoinStage), "only a join has static inputs"
-        known.stage.put(packets)
-        self._save(known)
+        self._bucket().put(initialState)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
         """Nothing has come for a while."""
-        known, read = self._load(None)
-        clock = timerValues.getCurrentProcessingTimeInMs() * 1000
-        yield from self._run(known, known.stage.tick(clock), read)
-
-    def _run(self, known: Remembered, packets: Iterator[Packet], read: int) -> Iterator[pd.DataFrame]:
-        joining = 0
-        while True:
-            began = perf_counter_ns()
-            packet = next(packets, None)
-            joining += perf_counter_ns() - began
-            if packet is None:
-                break
-            yield from self._packed(packet)
-        began = perf_counter_ns()
-        self._save(known)
-        took = {"read_us": read // 1000, "join_us": joining // 1000, "write_us": (perf_counter_ns() - began) // 1000}
-        yield from self._packed(Packet(known.bucket, 0, "figures", known.stage.figures() | took))
-
-    def _packed(self, packet: Packet) -> Iterator[pd.DataFrame]:
-        label = self.labels[packet.bucket]
-        for blob in packet.blobs():
-            row = (label, packet.bucket, packet.number, packet.kind, blob)
-            yield pd.DataFrame({name: [value] for name, value in zip(COLUMNS, row, strict=True)})
-
-    def _load(self, bucket: int | None) -> tuple[Remembered, int]:
-        """This bucket's stage, and how many nanoseconds it took to have it."""
-        began = perf_counter_ns()
-        stored = self.manifest.get()
-        if stored is None:
-            assert bucket is not None
-            clean_up()  # a new state is a good moment to look for those of queries that are gone
-            known = Remembered(uuid.uuid4().hex, "", bucket, self.stage.build(bucket), is_new=True)
-            return known, perf_counter_ns() - began
-        manifest = json.loads(stored[0])
-        check_identity(manifest, self.stage)
-        remembered = _remembered.pop(manifest["state"], None)
-        if remembered is None or remembered.token != manifest["token"]:
-            del remembered  # what is outdated goes before the current state is read: both would need twice the memory
-            running = self.stage.build(manifest["bucket"])
-            blobs = StoredBlobs(manifest["blobs"], self.blobs, BlobCache(manifest["state"]))
-            running.restore(Snapshot(manifest, blobs))
-            pages = dict(manifest["blobs"])
-            remembered = Remembered(manifest["state"], manifest["token"], manifest["bucket"], running, pages)
-        return remembered, perf_counter_ns() - began
-
-    def _save(self, known: Remembered) -> None:
-        snapshot = known.stage.snapshot()
-        names, stored, cache = set(snapshot.blobs), known.stored, BlobCache(known.state)
-        for name in names - stored.keys():
-            blob = snapshot.blobs[name]
-            pages = pages_of(blob)
-            for number, page in enumerate(pages):
-                self.blobs.updateValue((name, number), (len(pages), page))
-            stored[name] = len(pages)
-            cache.put(name, blob)
-        for name in stored.keys() - names:
-            for number in range(stored.pop(name)):
-                self.blobs.removeKey((name, number))
-            cache.drop(name)
-        if known.is_new:
-            self.call.update((self.call_json,))
-        known.token = uuid.uuid4().hex
-        manifest = {
-            "format": FORMAT,
-            "stage": self.stage.name,
-            "bucket": known.bucket,
-            "state": known.state,
-            "token": known.token,
-            "blobs": stored,
-            "identity": self.stage.plan.identity,
-            **snapshot.manifest,
-        }
-        self.manifest.update((json.dumps(manifest),))
-        known.is_new = False
-        _remembered[known.state] = known
-        while len(_remembered) > STAGES_KEPT:
-            _remembered.popitem(last=False)
+        yield from self._bucket().tick(timerValues.getCurrentProcessingTimeInMs)
 
     def close(self) -> None:
         """Nothing to close: what is remembered is meant to outlive the task."""
-
-
-def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
-    """The packets of packed rows that Spark hands over in pandas frames.
-
-    In an order of their own, not in that in which tasks happened to deliver them: a micro-batch that is run again sends
-    on exactly the same.
-    """
-    rows = [row for frame in frames for row in zip(*(frame[name] for name in COLUMNS[1:]), strict=True)]
-    for bucket, number, kind, blob in sorted(rows, key=lambda row: row[1:]):
-        yield Packet.of(int(bucket), int(number), kind, blob)
-
-
-@dataclass
-class StoredBlobs(Mapping[str, bytes]):
-    """The blobs of a stored stage: from this host's files, or else from the store. `pages` says how many each has."""
-
-    pages: dict[str, int]
-    store: Any
-    cache: BlobCache
-
-    def __getitem__(self, name: str) -> bytes:
-        seen = self.cache.get(name)
-        if seen is not None:
-            return seen  # type: ignore[no-any-return]
-        blob = bound(self.store.getValue((name, number))[1] for number in range(self.pages[name]))
-        self.cache.put(name, blob)
-        return blob
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.pages)
-
-    def __len__(self) -> int:
-        return len(self.pages)
-
-
-def check_identity(manifest: dict[str, Any], stage: Stage) -> None:
-    """Refuse to go on with the state of another join, and say in what it differs."""
-    if manifest.get("format") != FORMAT:
-        raise SnapshotError(f"this state has format {manifest.get('format')}, this version reads {FORMAT}")
-    stored = manifest["identity"]
-    for name, value in stage.plan.identity.items():
-        if stored.get(name) != value:
-            raise SnapshotError(
-                f"this state was made by another join: {name} was {stored.get(name)}, and is {value}",
-                hint="start with a new checkpoint, or restore the old call",
-            )

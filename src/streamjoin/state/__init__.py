@@ -2,7 +2,7 @@
 
 from streamjoin.state.batch import Batch
 from streamjoin.state.history import History
-from streamjoin.state.matching import KeyTest, Matching, PairTest, ValueTest
+from streamjoin.state.matching import GridAxis, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 from streamjoin.state.sweep_area import Decided, SweepArea
@@ -11,6 +11,7 @@ __all__ = [
     "Batch",
     "Blobs",
     "Decided",
+    "GridAxis",
     "History",
     "KeyTest",
     "Matching",

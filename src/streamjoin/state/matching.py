@@ -29,8 +29,10 @@ from streamjoin.algebra.predicate import EARTH_RADIUS_METRES, Band, Overlaps, Pr
 from streamjoin.kernels import (
     PAIRS_PER_CHUNK,
     band_pairs,
+    box_pairs,
     cells_of,
     overlap_pairs,
+    packed_cells,
     sort_order,
     within_pairs,
 )
@@ -76,9 +78,19 @@ class KeyTest:
 
 
 @dataclass(frozen=True)
+class GridAxis:
+    """A further axis along which partners are at most `reach` apart; its values are number `column` of a batch's."""
+
+    column: int
+    reach: float
+
+
+@dataclass(frozen=True)
 class Matching:
     """How the rows of two inputs find each other.
 
+    `grid`: beside a band that is as wide in both directions, up to two axes that bound partners as well. It only makes
+    candidates fewer: `tests` must have a test for each.
     `timed` says that validities must overlap. Without it rows match by value alone (event joins, plain value joins).
     """
 
@@ -86,6 +98,7 @@ class Matching:
     tests: tuple[PairTest, ...] = ()
     timed: bool = True
     chunk: int = PAIRS_PER_CHUNK
+    grid: tuple[GridAxis, ...] = ()
 
     def sorted_run(self, batch: Batch) -> Run:
         """The batch as a run in this matching's order."""
@@ -106,6 +119,9 @@ class Matching:
             cell = cells_of(axes[:, -1], grid_width(first)) if axes.shape[1] > 1 else np.zeros(rows, np.int64)
         else:
             value = batch.values[0]
+            if self.grid:
+                axes = np.column_stack([batch.values[axis.column].astype(np.float64) for axis in self.grid])
+                cell = packed_cells(axes, self._reach())
         return Run(batch, value, cell, axes)
 
     def in_tie_order(self, batch: Batch, order: Indices) -> Indices:
@@ -128,6 +144,15 @@ class Matching:
 
     def _candidates(self, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         first, one, two = self.first, a.rows, b.rows
+        if isinstance(first, Band) and self.grid:
+            assert a.axes is not None and b.axes is not None
+            return box_pairs(
+                (one.group, a.cell, a.value, a.axes),
+                (two.group, b.cell, b.value, b.axes),
+                far=first.above,
+                reach=self._reach(),
+                limit=self.chunk,
+            )
         if isinstance(first, Band):
             return band_pairs(
                 (one.group, a.value, one.ts, one.te),
@@ -156,6 +181,9 @@ class Matching:
             timed=False,
             limit=self.chunk,
         )
+
+    def _reach(self) -> npt.NDArray[np.float64]:
+        return np.array([axis.reach for axis in self.grid])
 
     def _near(self, first: Within, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         assert a.axes is not None and b.axes is not None
