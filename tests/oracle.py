@@ -135,6 +135,33 @@ def best_match(
     return results
 
 
+def nearest(
+    left: list[Row],
+    right: list[Row],
+    keys: tuple[str, ...],
+    measure: Callable[[Row, Row], float | None],
+    k: int,
+    tie_break: tuple[str, ...],
+    how: str,
+) -> list[Result]:
+    """Each left row with the k right rows that are nearest by `measure`, which is None for a pair that is too far."""
+    results = []
+    for row in left:
+        found = []
+        for other in right:
+            near = all(row[key] is not None and row[key] == other[key] for key in keys)
+            distance = measure(row, other) if near else None
+            if distance is not None:
+                found.append((distance, other))
+        # Stable twice: first the greatest content, then the smallest distance.
+        found.sort(key=lambda pair: [_rank(pair[1][name]) for name in (*tie_break, *pair[1])], reverse=True)
+        found.sort(key=lambda pair: pair[0])
+        results += [(row["id"], other["id"]) for _, other in found[:k]]
+        if not found and how == "left":
+            results.append((row["id"], None))
+    return results
+
+
 def _distances(row: Row, other: Row, keys: tuple[str, ...], dimensions: list[tuple[str, float]]) -> list | None:
     """The distance vector of a candidate; None for a pair that is none."""
     for name in (*keys, *(name for name, _ in dimensions)):

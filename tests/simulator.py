@@ -18,7 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from streamjoin.algebra import (
     Band,
     BestOf,
     Fixed,
+    NearestOf,
     Now,
     Overlaps,
     Predicate,
@@ -39,6 +40,7 @@ from streamjoin.algebra import (
     Window,
     Within,
 )
+from streamjoin.algebra.predicate import haversine
 from streamjoin.operators import Operator, Output, Results, Rows
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
@@ -314,6 +316,71 @@ def draw_best_match_case(seed: int) -> Case:
     return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
 
 
+def draw_nearest_case(seed: int) -> Case:
+    """A nearest join from a seed: few places, so that many rows are equally far; with time, or without."""
+    rng = random.Random(seed)
+    keys = rng.choice([(), (), ("k",), ("s", "k")])
+    timed = rng.random() < 0.7
+    regime = rng.choice(["within slack", "within slack", "late"]) if timed else "within slack"
+    tolerance = rng.choice([0, 1, 3, 8]) if timed else None
+    axes = rng.choice([("x",), ("x", "y"), ("x", "y", "z"), ("n", "z")])
+    metric, radius = rng.choice(["euclidean", "manhattan", "chebyshev"]), rng.choice([0.0, 0.5, 1.5, 3.0, 200.0])
+    if axes == ("x", "y") and rng.random() < 0.3:
+        metric, radius = "haversine", rng.choice([0.0, 6e4, 2e5, 1e7])
+    k, tie_break, how = rng.randint(1, 3), rng.choice([(), (), ("v",), ("s", "n")]), rng.choice(["left", "inner"])
+    slack = (rng.randint(0, 6), rng.randint(0, 6)) if timed else (10**6, 10**6)
+    arrivals = []
+    for number in (0, 1):
+        size = rng.choice([0, 1, rng.randint(2, 40), rng.randint(2, 40)])
+        disorder = min(slack[number], 20) + (8 if regime == "late" else 0)
+        rows = _draw_arrivals(rng, size, rng.choice([5, 20]), disorder, None)
+        for row in rows:
+            row["te"] = row["ts"]
+            if timed and rng.random() < 0.05:
+                row["ts"] = None
+        arrivals.append(rows)
+    node = JoinNode(
+        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts" if timed else None) for _ in range(2)),
+        by=keys if rng.random() < 0.5 else (),
+        predicates=(Within(axes, axes, radius, metric),),
+        choice=NearestOf(k, tolerance, tie_break),
+        axis=TimeAxis.INTEGER if timed else None,
+        time_type=pa.int64() if timed else None,
+        how=how,
+        emit=rng.choice(["eager", "ordered"]),
+        late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
+        buckets=rng.choice([1, 1, 2, 3, 4]),
+        cell=rng.choice([None, 1.0, 3.0]),
+    )
+    near = _distance(metric, axes, radius)
+
+    def measure(row: dict, other: dict) -> float | None:
+        if timed and (not _known(row["ts"], other["ts"]) or abs(row["ts"] - other["ts"]) > tolerance):
+            return None
+        return _far(metric, axes, row, other) if near(row, other) else None
+
+    def chosen(left: list[dict], right: list[dict]) -> list[tuple]:
+        return oracle.nearest(left, right, keys, measure, k, tie_break, how)
+
+    sides = (arrivals[0], arrivals[1])
+    return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
+
+
+def _far(metric: str, axes: tuple[str, ...], row: dict, other: dict) -> float:
+    """How far apart two rows are; the square for the Euclidean metric, so that equal distances are equal."""
+    a, b = [row[axis] for axis in axes], [other[axis] for axis in axes]
+    gaps = [abs(q - p) for p, q in zip(a, b, strict=True)]
+    if metric == "haversine":
+        near = haversine(*(np.array([value], float) for value in (*a, *b)))
+        return float(near[0])
+    return {"manhattan": sum(gaps), "chebyshev": max(gaps), "euclidean": sum(gap * gap for gap in gaps)}[metric]
+
+
+def as_changelog(case: Case) -> Case:
+    """The same case, with first answers and corrections."""
+    return replace(case, node=replace(case.node, output="changelog"))
+
+
 def _pareto(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     return (one <= two).all(axis=1) & (one < two).any(axis=1)
 
@@ -400,7 +467,7 @@ class Buckets:
             verdict.number: [verdict.build() for _ in self.joins] for verdict in plan.verdicts()
         }
         self.late: list[list[int]] = [[], []]
-        self.rows: list[tuple] = []
+        self.counted: Counter[tuple] = Counter()
         self.last: list[tuple[int, int]] = [(-(2**63), -(2**63))] * len(self.joins)
         self.promised: list[int] = [-(2**63)] * len(self.joins)
 
@@ -454,15 +521,26 @@ class Buckets:
         left = results.payload["0.id"].to_pylist() if "0.id" in columns else none
         right = results.payload["1.id"].to_pylist() if "1.id" in columns else none
         times = list(zip(results.ts.tolist(), results.te.tolist(), strict=True))
-        self.rows += [(one, two, *time) for one, two, time in zip(left, right, times, strict=True)]
+        rows = Counter((one, two, *time) for one, two, time in zip(left, right, times, strict=True))
+        if results.retracted:
+            assert rows <= self.counted, "what was never said is retracted"
+            self.counted -= rows
+        else:
+            self.counted += rows
         if bucket is not None and times and "join" not in self.plan.join.late:
             assert all(ts >= self.promised[bucket] for ts, _ in times), "a result behind the promised progress"
             if self.plan.join.emit == "ordered":
                 in_order = [self.last[bucket], *times]
                 assert all(a <= b for a, b in itertools.pairwise(in_order)), "not in order"
                 self.last[bucket] = times[-1]
-        assembled = self.plan.naming.assemble(results.payload, results.ts, results.te)
+        naming = self.plan.naming
+        assembled = naming.assemble(results.payload, results.ts, results.te, retracted=results.retracted)
         assert assembled.num_rows == len(results)
+
+    @property
+    def rows(self) -> list[tuple]:
+        """All results, without those that were retracted."""
+        return list(self.counted.elements())
 
     def _to_verdict(self, rows: Rows) -> None:
         operators = self.verdicts[rows.input]
@@ -496,14 +574,18 @@ def run_case(case: Case) -> None:
         news = {number: model.progress[number] for number in (0, 1) if model.largest[number] is not None}
         news = {} if case.node.axis is None else news
         buckets.micro_batch(batch, news)
+        if case.node.output == "changelog":
+            # At any time a changelog says what the rows so far would give.
+            got, expected = [row[:2] for row in buckets.rows], case.chosen(*model.on_time)
+            assert Counter(got) == Counter(expected), f"after a micro-batch: {_difference(got, expected)}"
     buckets.finish()
+    got = buckets.rows
     if case.chosen is not None:
-        buckets.rows, expected = [row[:2] for row in buckets.rows], case.chosen(*model.on_time)
+        got, expected = [row[:2] for row in got], case.chosen(*model.on_time)
     elif case.node.late[0] == "join":
         expected = model.joined
     else:
         expected = oracle.join(*model.on_time, case.match, case.node.how, case.node.outer, validity)
-    got = buckets.rows
     if validity:
         assert oracle.normal_form(got) == oracle.normal_form(expected), _difference(got, expected)
     assert Counter(got) == Counter(expected), _difference(got, expected)
@@ -523,12 +605,15 @@ FAMILIES: dict[str, Callable[[int], Case]] = {
     "temporal": draw_case,
     "asof": draw_asof_case,
     "best match": draw_best_match_case,
+    "nearest": draw_nearest_case,
 }
 
 
 def simulate(seed: int, family: str = "temporal") -> Case:
     """Draw and run one case; failures name the seed that replays them."""
     case = FAMILIES[family](seed)
+    if seed % 3 == 0 and case.chosen is not None and case.node.how != "full" and case.node.emit == "eager":
+        case = as_changelog(case)
     try:
         run_case(case)
     except Exception as error:

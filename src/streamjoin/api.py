@@ -10,12 +10,23 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamjoin.algebra import Direction, Predicate, TimeAxis, Validity, Window, band, join_type, overlaps, within
+from streamjoin.algebra import (
+    Direction,
+    Predicate,
+    TimeAxis,
+    Validity,
+    Window,
+    Within,
+    band,
+    join_type,
+    overlaps,
+    within,
+)
 from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.errors import CallError
 from streamjoin.plan import delay
 from streamjoin.spark import figures
-from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall
+from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall, NearestCall
 from streamjoin.spark.explain import describe, made_by, plan_of
 from streamjoin.spark.finish import finish_query
 from streamjoin.spark.frames import InputFrame
@@ -32,6 +43,7 @@ __all__ = [
     "join_band",
     "join_best_match",
     "join_interval",
+    "join_nearest",
     "join_overlap",
     "join_within",
     "output_delay",
@@ -143,6 +155,7 @@ def join_asof(
     tie_break: Any = None,
     forget_after: Any = None,
     emit: str = "final",
+    output: str = "append",
     **options: Any,
 ) -> DataFrame:
     """Each left row with the nearest right row of its key in time: a trade with the quote that was valid then.
@@ -158,6 +171,8 @@ def join_asof(
         forget_after   how long a right row is remembered, in time of the rows: a key that never returns keeps no state
                     for ever. The same for batches, so that a stream gives what the batch gives
         emit        "final": a row leaves when nothing nearer can come; "ordered": also in order of the left time
+        output      "append": final rows; "changelog": on a stream a first answer at once and corrections, told apart by
+                    the column `_change`, "insert" or "retract"
 
     A row whose time or key is NULL takes nobody. On a stream each key keeps only what can still be the answer.
 
@@ -174,7 +189,7 @@ def join_asof(
     if join_type(how) not in ("left", "inner"):
         raise CallError(f'an as-of join is how="left" or how="inner", got {how!r}')
     asof = AsOfCall(direction, tolerance, forget_after, allow_exact_matches, tie_break)
-    options = {**_checked(options), "how": how, "emit": _when_final(emit, "an as-of join")}
+    options = {**_checked(options), "how": how, "emit": _when_final(emit, "an as-of join"), "output": output}
     return JoinCall([left, right], time=times, asof=asof, **options).run()
 
 
@@ -188,6 +203,7 @@ def join_best_match(
     dominance: Any = "pareto",
     compare: Any = None,
     emit: str = "final",
+    output: str = "append",
     **options: Any,
 ) -> DataFrame:
     """Each left row with the best of the right rows near it: near enough in every dimension, and dominated by none.
@@ -204,6 +220,8 @@ def join_best_match(
                     that says where the first dominates the second
         compare     per dimension a function of two arrays that gives their distances, instead of the difference
         emit        "final": a row leaves when nothing better can come; "ordered": also in order of that dimension
+        output      "append": final rows; "changelog": on a stream the best so far at once and corrections, told apart
+                    by the column `_change`, "insert" or "retract"
 
     Candidates that no other one dominates are all in the result, so a row may be there several times.
 
@@ -223,8 +241,61 @@ def join_best_match(
     one, two, _ = best.dimensions()[0]
     # Without a time axis in the ordered dimension there is no progress: a batch needs none.
     times = [one, two] if _is_time(left, one) and _is_time(right, two) else None
-    options = {**_checked(options), "how": how, "emit": _when_final(emit, "a best-match join")}
+    options = {**_checked(options), "how": how, "emit": _when_final(emit, "a best-match join"), "output": output}
     return JoinCall([left, right], time=times, best=best, **options).run()
+
+
+def join_nearest(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: Any = None,
+    left_on: Any = None,
+    right_on: Any = None,
+    within: float,
+    k: int = 1,
+    metric: Metric = "euclidean",
+    time: Any = None,
+    tolerance: Any = None,
+    how: str = "left",
+    tie_break: Any = None,
+    emit: str = "final",
+    output: str = "append",
+    **options: Any,
+) -> DataFrame:
+    """Each left row with the k nearest right rows within a radius: a taxi with the three stands around it.
+
+    Parameters beyond those of `join` (`by`, `left_by`, `right_by`, `suffix`, `lateness`, `late`, `buckets`, ...)
+        on          the axes of both inputs, one column or a tuple of them; or left_on and right_on
+        within      the radius, inclusive
+        k           how many a row takes at most
+        metric      "euclidean", "manhattan", "chebyshev", or "haversine" over (latitude, longitude), in metres
+        time, tolerance   only right rows count whose time is at most so far away, before or after. Needed where the
+                    right input is a stream: a left row is final when no such row can come any more
+        how         "left" (a row that finds nobody stays, with NULLs) or "inner"
+        tie_break   columns of the right input: at equal distance the greatest by them is nearer, then by content
+        emit        "final": a row leaves when nothing nearer can come; "ordered": also in order of the left time
+        output      "append": final rows; "changelog": on a stream the nearest so far at once and corrections, told
+                    apart by the column `_change`, "insert" or "retract"
+
+    A row with NULL or NaN in an axis, or NULL in its key or time, takes nobody.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> taxis = spark.createDataFrame([(1, 0.0, 0.0), (2, 50.0, 0.0)], "taxi int, x double, y double")
+    >>> stands = spark.createDataFrame([("a", 1.0, 0.0), ("b", 3.0, 4.0), ("c", 9.0, 9.0)],
+    ...                                "stand string, x double, y double")
+    >>> near = sj.join_nearest(taxis, stands, on=("x", "y"), k=2, within=10.0)
+    >>> sorted((row.taxi, str(row.stand)) for row in near.collect())
+    [(1, 'a'), (1, 'b'), (2, 'None')]
+    """
+    one, two = _two_sides(on, left_on, right_on, "join_nearest")
+    _refuse(options, {"window", "outer", "validity", "hold", "invalid", "where"}, "join_nearest")
+    if join_type(how) not in ("left", "inner"):
+        raise CallError(f'a nearest join is how="left" or how="inner", got {how!r}')
+    nearest = NearestCall(Within(_as_tuple(one), _as_tuple(two), within, metric), k, tolerance, tie_break)
+    options = {**_checked(options), "how": how, "emit": _when_final(emit, "a nearest join"), "output": output}
+    return JoinCall([left, right], time=time, nearest=nearest, **options).run()
 
 
 def join_band(
@@ -428,7 +499,7 @@ def _as_tuple(side: Any) -> tuple[Any, ...]:
 def _refuse(options: dict[str, Any], names: set[str], what: str) -> None:
     wrong = sorted(names & set(options))
     if wrong:
-        raise CallError(f"{what} has no option {wrong[0]!r}", hint="an interval join has bounds instead of windows")
+        raise CallError(f"{what} has no option {wrong[0]!r}", hint=f"its options are in help(sj.{what})")
 
 
 def _when_final(emit: str, what: str) -> str:

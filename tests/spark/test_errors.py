@@ -54,7 +54,7 @@ OPTIONS: dict[str, Wrong] = {
     ),
     "a window in an interval join": (
         short(sj.join_interval, on="ts", lower=0, upper=1, window=sj.Now()), "join_interval has no option 'window'",
-        "an interval join has bounds instead of windows",
+        "its options are in help(sj.join_interval)",
     ),
     "one frame": (
         lambda frames: sj.join([frames.long], by="ts"), "a join needs two frames, got 1", "sj.join([a, b], ...)",

@@ -3,7 +3,8 @@
 from streamjoin.algebra.asof import AsOf, Direction
 from streamjoin.algebra.best_match import BestOf, Dominance, Near
 from streamjoin.algebra.interval import FOREVER, NEVER
-from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Outer, join_type
+from streamjoin.algebra.nearest import NearestOf
+from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Outer, OutputMode, join_type
 from streamjoin.algebra.predicate import (
     Band,
     Conjunction,
@@ -41,8 +42,10 @@ __all__ = [
     "InvalidPolicy",
     "LatePolicy",
     "Near",
+    "NearestOf",
     "Now",
     "Outer",
+    "OutputMode",
     "Overlaps",
     "Predicate",
     "Progress",

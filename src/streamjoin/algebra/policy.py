@@ -12,6 +12,7 @@ from streamjoin.errors import CallError
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Outer = Literal["row", "snapshot"]
 Emit = Literal["eager", "ordered"]
+OutputMode = Literal["append", "changelog"]
 Hold = Literal["outputs", "inputs"]
 LatePolicy = Literal["drop", "fail", "output", "join"]
 InvalidPolicy = Literal["fail", "drop", "output"]

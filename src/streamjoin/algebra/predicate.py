@@ -167,14 +167,25 @@ class Within(Predicate):
     def columns(self, number: int) -> tuple[Column, ...]:
         return self.left if number == 0 else self.right
 
+    def measure(self, left: Sequence[Values], right: Sequence[Values]) -> npt.NDArray[np.float64]:
+        """A number for each pair that grows with its distance: for the Euclidean metric the square of it.
+
+        >>> Within(("x", "y"), ("x", "y"), 9).measure([np.array([0]), np.array([0])], [np.array([3]), np.array([4])])
+        array([25.])
+        """
+        if self.metric == "haversine":
+            return haversine(left[0], left[1], right[0], right[1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            gaps = _gaps(left, right)
+            if self.metric == "chebyshev":
+                return np.asarray(np.max(gaps, axis=0))
+            return np.asarray(sum(gap * gap for gap in gaps) if self.metric == "euclidean" else sum(gaps))
+
     def holds(self, left: Sequence[Values], right: Sequence[Values]) -> Mask:
         if self.metric == "haversine":
             return np.asarray(haversine(left[0], left[1], right[0], right[1]) <= self.radius, bool)
         with np.errstate(over="ignore", invalid="ignore"):
-            # As doubles, like the kernels: squares of integers would wrap around.
-            gaps = [
-                np.abs(two.astype(np.float64) - one.astype(np.float64)) for one, two in zip(left, right, strict=True)
-            ]
+            gaps = _gaps(left, right)
             near = np.max(gaps, axis=0) <= self.radius
             if self.metric == "euclidean":
                 # Squares on both sides: no root, and the same rounding as the kernels. The largest gap is tested as
@@ -183,6 +194,11 @@ class Within(Predicate):
             elif self.metric == "manhattan":
                 near &= sum(gaps) <= self.radius
         return np.asarray(near, bool)
+
+
+def _gaps(left: Sequence[Values], right: Sequence[Values]) -> list[npt.NDArray[np.float64]]:
+    """Distances along each axis, as doubles, like the kernels: squares of integers would wrap around."""
+    return [np.abs(two.astype(np.float64) - one.astype(np.float64)) for one, two in zip(left, right, strict=True)]
 
 
 @dataclass(frozen=True)

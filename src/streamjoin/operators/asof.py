@@ -18,12 +18,12 @@ left ones leave at once, right ones go.
 Ordered emission holds results until nothing earlier can leave. Cost: sorting of each batch, one merging pass over left
 rows that are ripe and each run of the history; O(log n) copies per right row.
 
-Not here: rows of the right input that nobody took (`how="full"`), first guesses and corrections.
+Not here: rows of the right input that nobody took (`how="full"`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,9 +34,9 @@ from streamjoin.algebra import FOREVER, AsOf, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import after, before, sort_order
-from streamjoin.operators.choosing import ChoosingJoin, RunningChoosingJoin
-from streamjoin.operators.contract import Output, Results, side_by_side
-from streamjoin.state import Batch, History, KeyTest, SweepArea
+from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin
+from streamjoin.operators.contract import Output
+from streamjoin.state import Batch, History, Kept, KeyTest, SweepArea
 from streamjoin.state.batch import Indices
 from streamjoin.state.history import same_code, tie_order
 
@@ -52,6 +52,7 @@ class AsofJoin(ChoosingJoin):
     how: Literal["left", "inner"] = "left"
     emit: Emit = "eager"
     late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    changelog: bool = False
 
     def __post_init__(self) -> None:
         if self.late[LEFT] == "join":
@@ -69,7 +70,7 @@ class AsofJoin(ChoosingJoin):
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         schemas = [[(field.name, str(field.type)) for field in schema] for schema in self.schemas]
-        return repr((self.choice, self.how, self.emit, self.late, schemas))
+        return repr((self.choice, self.how, self.emit, self.late, self.changelog, schemas))
 
     def build(self) -> RunningAsofJoin:
         """The running operator, empty."""
@@ -124,15 +125,14 @@ class RunningAsofJoin(RunningChoosingJoin):
             yield from self._leave_where_sure(ripe)
 
     def _leave_where_sure(self, ripe: Batch) -> Iterator[Output]:
-        left = ripe.take(sort_order([ripe.group, ripe.ts]))
-        found = self._nearest(left)
+        left = self._arranged(ripe)
+        found = self._nearest(left, self.area.kept)
         sure = self._sure(left.ts, found)
-        if not sure.all():
-            self.waiting.add(left.take(~sure))
-        if self.config.how == "inner":
-            sure &= found.there
-        for results in self._taken(left, found, sure):
-            yield from self._leave(results)
+        if sure.all():
+            yield from self._decide(left, self._taken(found))
+            return
+        self.waiting.add(left.take(~sure))
+        yield from self._decide(left.take(sure), self._taken(found).of(sure))
 
     def _sure(self, t: Times, found: Found) -> Mask:
         """Which left rows can find nothing nearer than what they have found."""
@@ -153,14 +153,24 @@ class RunningAsofJoin(RunningChoosingJoin):
 
     # -- looking up ----------------------------------------------------------------------------------------------------
 
-    def _nearest(self, left: Batch) -> Found:
-        """The nearest right row of what is there, within the tolerance."""
+    def _arranged(self, rows: Batch) -> Batch:
+        return rows.take(sort_order([rows.group, rows.ts]))
+
+    def _answer(self, rows: Batch, runs: Sequence[Kept]) -> Answer:
+        return self._taken(self._nearest(rows, runs))
+
+    def _taken(self, found: Found) -> Answer:
+        stay = np.flatnonzero(found.there) if self.config.how == "inner" else np.arange(len(found.run))
+        return Answer(stay, found.run[stay], found.row[stay])
+
+    def _nearest(self, left: Batch, runs: Sequence[Kept]) -> Found:
+        """The nearest right row of these runs, within the tolerance."""
         choice = self.config.choice
         found = Found.nobody(len(left))
         if choice.looks_back:
-            found = self._look(left, before)
+            found = self._look(left, runs, before)
         if choice.looks_ahead:
-            ahead = self._look(left, after)
+            ahead = self._look(left, runs, after)
             nearer = ahead.there & ~found.there
             both = ahead.there & found.there
             nearer |= both & (_distance(left.ts, ahead.time) < _distance(left.ts, found.time))
@@ -170,10 +180,10 @@ class RunningAsofJoin(RunningChoosingJoin):
             found.run[far], found.row[far] = -1, -1
         return found
 
-    def _look(self, left: Batch, kernel: Any) -> Found:
+    def _look(self, left: Batch, runs: Sequence[Kept], kernel: Any) -> Found:
         """The nearest in one direction, over all runs."""
         found = Found.nobody(len(left))
-        for number, kept in enumerate(self.area.kept):
+        for number, kept in enumerate(runs):
             right = kept.run.rows
             row = kernel((left.group, left.ts), (right.group, right.ts), strict=not self.config.choice.exact)
             there = row >= 0
@@ -186,36 +196,22 @@ class RunningAsofJoin(RunningChoosingJoin):
             nearer = (there & ~found.there) | (known & (time > found.time if kernel is before else time < found.time))
             tied = np.flatnonzero(known & (time == found.time))
             if len(tied):
-                nearer[tied[self._wins(found, number, row, tied)]] = True
+                nearer[tied[self._wins(found, runs, number, row, tied)]] = True
             found.update(nearer, number, row, time)
         return found
 
-    def _wins(self, found: Found, number: int, row: Indices, tied: Indices) -> Mask:
+    def _wins(self, found: Found, runs: Sequence[Kept], number: int, row: Indices, tied: Indices) -> Mask:
         """Where two runs have a right row of the same time for a left row: whether run `number` has the one to take."""
-        challengers = self.area.kept[number].run.rows.payload.take(pa.array(row[tied]))
+        challengers = runs[number].run.rows.payload.take(pa.array(row[tied]))
         wins = np.zeros(len(tied), np.bool_)
         for other in np.unique(found.run[tied]):
             mine = np.flatnonzero(found.run[tied] == other)
-            champions = self.area.kept[other].run.rows.payload.take(pa.array(found.row[tied[mine]]))
+            champions = runs[other].run.rows.payload.take(pa.array(found.row[tied[mine]]))
             both = pa.concat_tables([champions, challengers.take(pa.array(mine))])
             which = np.tile(np.arange(len(mine)), 2)
             last = tie_order(both, which, self.config.choice.tie_break)[1::2]
             wins[mine[which[last]]] = last >= len(mine)
         return wins
-
-    # -- results leave -------------------------------------------------------------------------------------------------
-
-    def _taken(self, left: Batch, found: Found, which: Mask) -> Iterator[Results]:
-        """The results of these left rows, run by run."""
-        for number, kept in enumerate(self.area.kept):
-            mine = np.flatnonzero(which & (found.run == number))
-            if len(mine):
-                chosen = left.take(mine)
-                members = [chosen.payload, kept.run.rows.payload.take(pa.array(found.row[mine]))]
-                yield Results(side_by_side(members), chosen.ts, chosen.ts)
-        alone = np.flatnonzero(which & ~found.there)
-        if len(alone):
-            yield self._alone(LEFT, left.take(alone))
 
 
 def _distance(one: Times, two: Times) -> Any:

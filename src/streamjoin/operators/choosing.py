@@ -1,28 +1,55 @@
-"""What as-of and best-match joins share: rows of one input, the chooser's, wait, and take among the rows of the other.
+"""What joins share whose rows choose: rows of one input, the chooser's, wait, and take among the rows of the other.
 
     chooser --> [waiting]     rows wait until nothing better can come for them; then they choose, once
                     |
     other   --> [area]        what a row that waits or can come may still take
 
-A join of this kind says which rows have become final and what they take (`_choose_final`). Everything else is here:
-late rows, rows that can match nobody, what goes from the area, order, and snapshots.
+A join of this kind says what rows take of what is there (`_answer`), and which rows have become final. Everything else
+is here: late rows, rows that can match nobody, what goes from the area, order, and snapshots.
+
+As a changelog a row also chooses at once, when it comes, and again whenever a better one comes: what it no longer takes
+is retracted, what it takes now is inserted, and when it is final nothing happens. What was said before is not stored:
+it is what the row takes of the runs that were there before this micro-batch, since nothing goes from the area that a
+row that waits could take.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
 
 import numpy as np
+import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Progress
-from streamjoin.operators.contract import Footprint, Operator, Output, Results
+from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy, Progress
+from streamjoin.algebra.interval import Mask
+from streamjoin.operators.contract import Footprint, Operator, Output, Results, side_by_side
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.operators.temporal_join import check_snapshot, padded, whole_snapshot
-from streamjoin.state import Batch, Snapshot, SweepArea
+from streamjoin.state import Batch, Kept, Snapshot, SweepArea
+from streamjoin.state.batch import Indices
+
+
+class Choosing(Protocol):
+    """What is asked of the configuration of such a join."""
+
+    @property
+    def chooser(self) -> int: ...  # the input whose rows take others
+    @property
+    def how(self) -> str: ...
+    @property
+    def emit(self) -> Emit: ...
+    @property
+    def late(self) -> tuple[LatePolicy, LatePolicy]: ...
+    @property
+    def schemas(self) -> tuple[pa.Schema, pa.Schema]: ...
+    @property
+    def changelog(self) -> bool: ...
+    @property
+    def fingerprint(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -35,11 +62,43 @@ class ChoosingJoin:
     replicated: tuple[bool, bool] = field(default=(False, False), init=False)
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What rows take: each pair is a row and another one by run and position, in order of the rows. A row that takes
+    nobody, and stays, is there with run -1.
+    """
+
+    row: Indices
+    run: Indices
+    position: Indices
+
+    def take(self, which: Indices | Mask) -> Answer:
+        """Some of the pairs."""
+        return Answer(self.row[which], self.run[which], self.position[which])
+
+    def of(self, rows: Mask) -> Answer:
+        """What those of the rows take that the mask has, as if there were no others."""
+        kept = self.take(rows[self.row])
+        return Answer((np.cumsum(rows) - 1)[kept.row], kept.run, kept.position)
+
+    def without(self, other: Answer) -> Answer:
+        """The pairs that another answer of the same rows does not have."""
+        both = [np.concatenate(columns) for columns in zip(self.columns, other.columns, strict=True)]
+        _, pair = np.unique(np.column_stack(both), axis=0, return_inverse=True)
+        pair = pair.ravel()
+        return self.take(~np.isin(pair[: len(self.row)], pair[len(self.row) :]))
+
+    @property
+    def columns(self) -> tuple[Indices, Indices, Indices]:
+        """The pairs as columns."""
+        return self.row, self.run, self.position
+
+
 @dataclass
 class RunningChoosingJoin(Operator):
     """A join at work whose rows choose."""
 
-    config: Any
+    config: Choosing
     inputs: int = 2
     figures: dict[str, int] = field(default_factory=dict)
 
@@ -48,6 +107,8 @@ class RunningChoosingJoin(Operator):
         self.area = self._new_area()
         self.waiting = HeldRows()
         self.held = HeldResults()
+        self.newcomers: list[Batch] = []  # rows that choose, and have not yet said what they take; changelogs only
+        self.announced = 0  # so many runs of the area have been looked at by the rows that wait; changelogs only
         self.times = Progress(2)
         self.figures = dict.fromkeys(("rows_in", "results", "late", "unmatchable"), 0)
 
@@ -56,13 +117,20 @@ class RunningChoosingJoin(Operator):
         """An empty area for what can be taken."""
 
     @abstractmethod
+    def _arranged(self, rows: Batch) -> Batch:
+        """The rows in the order in which they look for others."""
+
+    @abstractmethod
+    def _answer(self, rows: Batch, runs: Sequence[Kept]) -> Answer:
+        """What arranged rows take of these runs."""
+
+    @abstractmethod
     def _choose_final(self) -> Iterator[Output]:
-        """Rows that have become final stop waiting, and leave with what they take."""
+        """Rows that have become final stop waiting, and leave with what they take (`_decide`)."""
 
     def _stays(self, number: int) -> bool:
         """Whether a row without a partner leaves, padded."""
-        how: str = self.config.how
-        return how == "full" or (number == self.chooser and how != "inner")
+        return self.config.how == "full" or (number == self.chooser and self.config.how != "inner")
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
 
@@ -79,9 +147,35 @@ class RunningChoosingJoin(Operator):
             if len(hopeless) and self._stays(number):
                 yield from self._leave(self._alone(number, hopeless))
         if len(batch) and number == self.chooser:
-            self.waiting.add(batch)
+            if self.config.changelog:
+                self.newcomers.append(batch)
+            else:
+                self.waiting.add(batch)
         elif len(batch):
             self.area.insert(self.area.matching.sorted_run(batch))
+
+    def on_batches_end(self) -> Iterator[Output]:
+        if self.config.changelog:
+            yield from self._announce()
+
+    def _announce(self) -> Iterator[Output]:
+        """What rows take now that they did not take before, and what they took before and do no longer."""
+        runs, fresh = self.area.kept, self.area.kept[self.announced :]
+        if fresh and self.waiting.parts:
+            rows = self._arranged(self.waiting.all())
+            reached = self._answer(rows, fresh)
+            touched = np.unique(reached.row[reached.run >= 0])
+            if len(touched):
+                rows = rows.take(touched)
+                before, now = self._answer(rows, runs[: self.announced]), self._answer(rows, runs)
+                yield from self._results(rows, before.without(now), retracted=True)
+                yield from self._results(rows, now.without(before))
+        self.announced = len(runs)
+        for batch in self.newcomers:
+            rows = self._arranged(batch)
+            yield from self._results(rows, self._answer(rows, runs))
+            self.waiting.add(batch)
+        self.newcomers = []
 
     # -- progress moves ------------------------------------------------------------------------------------------------
 
@@ -94,16 +188,40 @@ class RunningChoosingJoin(Operator):
         yield from self._settle()
 
     def _settle(self) -> Iterator[Output]:
+        yield from self.on_batches_end()
         yield from self._choose_final()
         for decided in self.area.purge(self._first_choice_to_come()):
             lonely = decided.rows.take(~decided.matched)
             if len(lonely):
                 yield from self._leave(self._alone(self.other, lonely))
+        self.announced = len(self.area.kept)
         for results in self.held.release(self._first_to_come()):
             self.figures["results"] += len(results)
             yield results
 
     # -- results leave -------------------------------------------------------------------------------------------------
+
+    def _decide(self, rows: Batch, answer: Answer) -> Iterator[Output]:
+        """Rows that are final leave with what they take. A changelog has said so already."""
+        if not self.config.changelog:
+            yield from self._results(rows, answer)
+
+    def _results(self, rows: Batch, answer: Answer, *, retracted: bool = False) -> Iterator[Output]:
+        """Pairs as results, run by run; then the rows that take nobody."""
+        for number, kept in enumerate(self.area.kept):
+            mine = np.flatnonzero(answer.run == number)
+            if not len(mine):
+                continue
+            if kept.matched is not None:
+                kept.matched[answer.position[mine]] = True
+                kept.note()
+            chosen = rows.take(answer.row[mine])
+            members = [chosen.payload, kept.run.rows.payload.take(pa.array(answer.position[mine]))]
+            payload = side_by_side(members if self.chooser == 0 else members[::-1])
+            yield from self._leave(Results(payload, chosen.ts, chosen.ts, retracted))
+        alone = answer.row[answer.run < 0]
+        if len(alone):
+            yield from self._leave(replace(self._alone(self.chooser, rows.take(alone)), retracted=retracted))
 
     def _alone(self, number: int, rows: Batch) -> Results:
         ts = np.where(rows.ts > NEVER, rows.ts, self.progress)  # a row without time leaves now
@@ -154,3 +272,4 @@ class RunningChoosingJoin(Operator):
         parts: tuple[SweepArea | HeldRows | HeldResults, ...] = (self.area, self.waiting, self.held)
         for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
             part.restore(Snapshot(manifest, snapshot.blobs))
+        self.announced = len(self.area.kept)

@@ -1,6 +1,7 @@
 """The one contract of all operators. An input has a number; there are no left and right twins.
 
     on_batch(input, batch)    rows arrive; results that can leave at once come back
+    on_batches_end()          all batches of a micro-batch are there
     on_progress(input, t)     no on-time row with `ts < t` comes on this input any more
     on_end()                  nothing comes any more on any input; everything held leaves
     progress                  no result with a smaller `ts` leaves any more
@@ -53,11 +54,14 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Results:
-    """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity."""
+    """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity. In a
+    changelog they may be `retracted`: results no longer.
+    """
 
     payload: pa.Table
     ts: Times
     te: Times
+    retracted: bool = False
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -71,7 +75,7 @@ class Results:
         """The results at these positions, or where this mask is true."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        return Results(self.payload.take(pa.array(rows)), self.ts[rows], self.te[rows])
+        return Results(self.payload.take(pa.array(rows)), self.ts[rows], self.te[rows], self.retracted)
 
     def sorted(self) -> Results:
         """The same results ordered by (ts, te)."""
@@ -120,6 +124,10 @@ class Operator(ABC):
     @abstractmethod
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         """Rows arrive on an input."""
+
+    def on_batches_end(self) -> Iterator[Output]:
+        """All batches of a micro-batch are there, before progress moves. Most operators have nothing to say then."""
+        yield from ()
 
     @abstractmethod
     def on_progress(self, number: int, time: int) -> Iterator[Output]:

@@ -84,11 +84,15 @@ class HeldRows:
         if len(batch):
             self.parts[uuid.uuid4().hex] = batch
 
+    def all(self) -> Batch:
+        """Everything that waits; there must be something."""
+        return Batch.concat(list(self.parts.values()))
+
     def release(self, ready: Callable[[Batch], Mask]) -> Batch | None:
         """The rows that are ready; None when there are none."""
         if not any(ready(part).any() for part in self.parts.values()):
             return None
-        everything = Batch.concat(list(self.parts.values()))
+        everything = self.all()
         released, waiting = everything.split(ready(everything))
         self.parts = {}
         self.add(waiting)

@@ -11,7 +11,7 @@ Event joins, over `lower <= right - left <= upper`:
     times so far of the other side's column are at most M less the nearer bound, new ones at least M - g less the
     farther one: upper - lower + g late, or the slack of the column's own input, if that is more. Rows without partner
     are no later.
-As-of joins, with the reach `(back, ahead)` of what a left row can take:
+As-of and nearest joins, with the reach `(back, ahead)` of what a left row can take:
     a left row leaves no later than right progress is `ahead` beyond it, and whoever has left was behind that progress:
     by left times results are as late as the left slack, or as `ahead`, if that is more; by right times both reaches
     later.
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from streamjoin.algebra import AsOf, BestOf, Grace
+from streamjoin.algebra import AsOf, BestOf, Grace, NearestOf
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.planner import JoinPlan
 
@@ -45,6 +45,10 @@ def output_delay(plan: JoinPlan, column: str | None = None) -> int:
             "how late results of a best-match join can be is not worked out yet",
             hint="give withWatermark a delay of your own: the slack of both inputs and twice the epsilon",
         )
+    if isinstance(plan.node.choice, NearestOf):
+        assert source != "validity"
+        far = plan.node.choice.tolerance or 0
+        return max(slacks[0] or 0, far) + (0 if source == 0 else 2 * far)
     if plan.node.choice is not None:
         assert source != "validity"
         return _asof_delay(plan.node.choice, slacks[0] or 0, source)

@@ -22,6 +22,7 @@ from streamjoin.errors import CallError
 
 INVALID_FLAG: Final = "_invalid"
 LATE_FLAG: Final = "_late"
+CHANGE: Final = "_change"
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class OutputNaming:
     validity: tuple[str, str] | None
     time_type: pa.DataType | None
     flags: tuple[str, ...] = ()
+    changelog: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -49,23 +51,28 @@ class OutputNaming:
         if self.validity is not None:
             fields += [pa.field(name, self.time_type) for name in self.validity]
         fields += [pa.field(flag, pa.bool_()) for flag in self.flags]
+        fields += [pa.field(CHANGE, pa.string())] * self.changelog
         return pa.schema(fields)
 
-    def assemble(self, payload: pa.Table, ts: Times, te: Times) -> pa.Table:
-        """Results as the user sees them."""
+    def assemble(self, payload: pa.Table, ts: Times, te: Times, *, retracted: bool = False) -> pa.Table:
+        """Results as the user sees them, or what is a result no longer."""
         columns = self._columns(payload, payload.num_rows)
         if self.validity is not None:
             columns += [time_column(ts, self.time_type), time_column(te, self.time_type)]
         columns += [pa.array(np.zeros(len(ts), np.bool_))] * len(self.flags)
+        columns += [pa.repeat("retract" if retracted else "insert", len(ts))] * self.changelog
         return pa.table(columns, schema=self.schema)
 
     def assemble_marked(self, flag: str, number: int, rows: pa.Table) -> pa.Table:
-        """Invalid or late rows of input `number` as the user sees them: unjoined, without a validity, marked."""
+        """Invalid or late rows of input `number` as the user sees them: unjoined, without a validity, marked. They are
+        no change of the result.
+        """
         named = rows.rename_columns([f"{number}.{name}" for name in rows.column_names])
         columns = self._columns(named, rows.num_rows)
         if self.validity is not None:
             columns += [pa.nulls(rows.num_rows, self.time_type)] * 2
         columns += [pa.array(np.full(rows.num_rows, name == flag)) for name in self.flags]
+        columns += [pa.nulls(rows.num_rows, pa.string())] * self.changelog
         return pa.table(columns, schema=self.schema)
 
     def _columns(self, payload: pa.Table, rows: int) -> list[pa.ChunkedArray]:
@@ -105,6 +112,7 @@ def name_columns(
     validity: tuple[str, str] | None,
     time_type: pa.DataType | None,
     flags: tuple[str, ...] = (),
+    changelog: bool = False,
 ) -> OutputNaming:
     """The columns of the result of joining inputs with these columns.
 
@@ -138,11 +146,11 @@ def name_columns(
             taken.add(public.lower())
             out.append(OutputColumn(public, (f"{number}.{name}",), types[number][name]))
     names = {column.name.lower() for column in out}
-    for name in [*(validity or ()), *flags]:
+    for name in [*(validity or ()), *flags, *[CHANGE] * changelog]:
         if name.lower() in names:
             raise CallError(
                 f"the result would have two columns {name!r}: an input's, and the one that this join adds",
                 hint='name the result\'s validity with validity=("from", "to"), or rename the column',
             )
         names.add(name.lower())
-    return OutputNaming(tuple(out), validity, time_type, flags)
+    return OutputNaming(tuple(out), validity, time_type, flags, changelog)

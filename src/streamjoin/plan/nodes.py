@@ -7,7 +7,20 @@ from typing import Literal
 
 import pyarrow as pa
 
-from streamjoin.algebra import AsOf, BestOf, Emit, How, InvalidPolicy, LatePolicy, Outer, Predicate, TimeAxis, Window
+from streamjoin.algebra import (
+    AsOf,
+    BestOf,
+    Emit,
+    How,
+    InvalidPolicy,
+    LatePolicy,
+    NearestOf,
+    Outer,
+    OutputMode,
+    Predicate,
+    TimeAxis,
+    Window,
+)
 from streamjoin.algebra.policy import Hold
 from streamjoin.algebra.predicate import Closed
 from streamjoin.plan.expression import Expression
@@ -45,12 +58,13 @@ class JoinNode:
     predicates: tuple[Predicate, ...] = ()
     theta: Expression | None = None
     interval: IntervalBounds | None = None
-    choice: AsOf | BestOf | None = None
+    choice: AsOf | BestOf | NearestOf | None = None
     axis: TimeAxis | None = None
     time_type: pa.DataType | None = None
     how: How = "inner"
     outer: Outer = "row"
     emit: Emit = "eager"
+    output: OutputMode = "append"
     hold: Hold | Literal["auto"] = "auto"
     late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
     invalid: InvalidPolicy = "fail"

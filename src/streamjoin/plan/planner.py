@@ -16,12 +16,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, Overlaps, Predicate, Within
+from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, NearestOf, Overlaps, Predicate, Within
 from streamjoin.algebra.interval import Mask
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import MOST_GRID_AXES
-from streamjoin.operators import AsofJoin, BestMatchJoin, TemporalJoin, Verdict
+from streamjoin.operators import AsofJoin, BestMatchJoin, NearestJoin, TemporalJoin, Verdict
 from streamjoin.operators.temporal_join import TRACKED
 from streamjoin.plan.binding import InputBinding, codes_are_exact
 from streamjoin.plan.expression import Expression
@@ -42,7 +42,7 @@ from streamjoin.state.batch import Indices
 A_BATCH: Final = Arrivals((None, None))  # a batch makes no progress: it ends
 
 
-AnyJoin = TemporalJoin | AsofJoin | BestMatchJoin
+AnyJoin = TemporalJoin | AsofJoin | BestMatchJoin | NearestJoin
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ class JoinPlan:
             "buckets": str(self.partitioning),
             "how": f"{self.join.how}, outer by {self.join.outer}",
             "emit": f"{self.join.emit}, holding {self.join.hold}",
+            "output": self.node.output,
             "late": str(self.join.late),
             "static": ", ".join(f"input {n}" for n in (0, 1) if self.arrivals.has_ended(n)) or "no input",
         }
@@ -144,6 +145,8 @@ def plan_join(node: JoinNode) -> JoinPlan:
         join = asof_join(node, node.choice)
     elif isinstance(node.choice, BestOf):
         join = best_match_join(node, node.choice, predicates)
+    elif isinstance(node.choice, NearestOf):
+        join = nearest_join(node, node.choice, predicates)
     else:
         join = temporal_join(node, predicates, partitioning)
     return JoinPlan(node, bind_inputs(node, predicates), partitioning, join, name_result(node), residual)
@@ -152,7 +155,15 @@ def plan_join(node: JoinNode) -> JoinPlan:
 def asof_join(node: JoinNode, choice: AsOf) -> AsofJoin:
     """A join in which a left row takes one of the right rows."""
     assert node.how in ("left", "inner")
-    return AsofJoin(choice, payload_schemas(node), node.how, node.emit, node.late)
+    return AsofJoin(choice, payload_schemas(node), node.how, node.emit, node.late, node.output == "changelog")
+
+
+def nearest_join(node: JoinNode, choice: NearestOf, predicates: tuple[Predicate, ...]) -> NearestJoin:
+    """A join in which a left row takes the nearest of the right rows around it."""
+    assert node.how in ("left", "inner") and isinstance(predicates[0], Within)
+    matching = Matching(predicates[0], remaining_tests(node, predicates), timed=False)
+    schemas, changelog = payload_schemas(node), node.output == "changelog"
+    return NearestJoin(choice, matching, predicates[0], schemas, node.how, node.emit, node.late, changelog)
 
 
 def best_match_join(node: JoinNode, choice: BestOf, dimensions: tuple[Predicate, ...]) -> BestMatchJoin:
@@ -162,8 +173,17 @@ def best_match_join(node: JoinNode, choice: BestOf, dimensions: tuple[Predicate,
     assert isinstance(first, Band)
     matching = Matching(first, remaining_tests(node, dimensions), timed=False, grid=grid_of(dimensions))
     reach = first.above if isinstance(first.above, int) else 0  # doubles are decided at the end, whatever the reach
-    schemas = payload_schemas(node)
-    return BestMatchJoin(choice, matching, dimensions, reach, schemas, node.how, node.emit, node.late)  # type: ignore[arg-type]
+    return BestMatchJoin(
+        choice=choice,
+        matching=matching,
+        dimensions=dimensions,  # type: ignore[arg-type]
+        reach=reach,
+        schemas=payload_schemas(node),
+        how=node.how,
+        emit=node.emit,
+        late=node.late,
+        changelog=node.output == "changelog",
+    )
 
 
 def grid_of(dimensions: tuple[Predicate, ...]) -> tuple[GridAxis, ...]:
@@ -215,6 +235,9 @@ def order_predicates(node: JoinNode) -> tuple[Predicate, ...]:
         return node.predicates  # the ordered dimension comes first
     predicates = list(node.predicates)
     predicates.sort(key=order_of)
+    if isinstance(node.choice, NearestOf) and node.choice.tolerance is not None:
+        one, two = (part.time for part in node.inputs)
+        predicates.append(Band(one, two, node.choice.tolerance, node.choice.tolerance))
     if node.interval is not None:
         times = [part.time for part in node.inputs]
         bounds = node.interval
@@ -300,6 +323,8 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
         assert isinstance(predicates[0], Band)
         reach = predicates[0].above
         forget = (reach + 1, reach + 1) if isinstance(reach, int) else (FOREVER, FOREVER)
+    if isinstance(node.choice, NearestOf) and node.choice.tolerance is not None:
+        forget = (node.choice.tolerance + 1, node.choice.tolerance + 1)
     if isinstance(node.choice, AsOf):
         # A right row is kept until the bound of the history is beyond what its time can reach forward.
         back, same = node.choice.reach[0], int(node.choice.exact)
@@ -314,7 +339,7 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
             part.window,
             forget[number],
             node.invalid,
-            timeless=isinstance(node.choice, AsOf),
+            timeless=isinstance(node.choice, AsOf | NearestOf),
             ordered=isinstance(node.choice, BestOf),
         )
         for number, part in enumerate(node.inputs)
@@ -340,4 +365,5 @@ def name_result(node: JoinNode) -> OutputNaming:
         validity=node.validity if node.windowed else None,
         time_type=node.time_type,
         flags=result_flags(node),
+        changelog=node.output == "changelog",
     )

@@ -19,6 +19,7 @@ from streamjoin.algebra import (
     Fixed,
     Grace,
     Near,
+    NearestOf,
     Now,
     Overlaps,
     Range,
@@ -36,7 +37,7 @@ _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
         JoinNode, InputNode, IntervalBounds, Band, Overlaps, Within, Range, Fixed, Now, Unbounded, Validity, Grace,
-        Arrivals, AsOf, BestOf, Near,
+        Arrivals, AsOf, BestOf, Near, NearestOf,
     )
 }  # fmt: skip
 _KIND: Final = "@"

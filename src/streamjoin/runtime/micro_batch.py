@@ -17,6 +17,7 @@ def run_micro_batch(operator: Operator, batches: Mapping[int, Batch], progress: 
     for number in sorted(batches):
         if len(batches[number]):
             yield from operator.on_batch(number, batches[number])
+    yield from operator.on_batches_end()
     for number in sorted(progress):
         yield from operator.on_progress(number, progress[number])
 

@@ -35,17 +35,21 @@ from streamjoin.algebra import (
     InvalidPolicy,
     LatePolicy,
     Near,
+    NearestOf,
     Outer,
+    OutputMode,
     Overlaps,
     Predicate,
     TimeAxis,
     Validity,
     Window,
+    Within,
     join_type,
 )
 from streamjoin.algebra.policy import Hold, one_of
 from streamjoin.algebra.predicate import Closed
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.operators import TemporalJoin
 from streamjoin.plan.delay import output_delay
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
@@ -78,28 +82,58 @@ class AsOfCall:
             one_of(self.direction, Direction, "direction"),  # type: ignore[arg-type]
             min(self._distances(axis), default=None),
             self.exact,
-            tuple(self._tie_break(right)),
+            tuple(tie_columns(self.tie_break, right)),
         )
 
     def _distances(self, axis: TimeAxis) -> Iterator[int]:
         for value, what in ((self.tolerance, "tolerance"), (self.forget_after, "forget_after")):
             if value is not None:
-                ticks = axis.ticks(value, what)
-                if ticks < 0:
-                    raise CallError(f"{what} must not be negative, got {value!r}", hint="it is a distance in time")
-                yield ticks
+                yield distance_in_ticks(axis, value, what)
 
-    def _tie_break(self, right: InputFrame) -> Iterator[str]:
-        for name in _listed(self.tie_break):
-            if not isinstance(name, str):
-                raise CallError(f"tie_break takes column names of the right input, got {name!r}")
-            found = right.resolve(name)
-            if found not in right.columns:
-                raise CallError(
-                    f"tie_break takes columns of the right input, and {name!r} is a field of one",
-                    hint="make it a column of its own",
-                )
-            yield found
+
+def distance_in_ticks(axis: TimeAxis, value: Any, what: str) -> int:
+    """A distance in time."""
+    ticks = axis.ticks(value, what)
+    if ticks < 0:
+        raise CallError(f"{what} must not be negative, got {value!r}", hint="it is a distance in time")
+    return ticks
+
+
+def tie_columns(names: Any, right: InputFrame) -> Iterator[str]:
+    """The columns of the right input by which ties are broken."""
+    for name in _listed(names):
+        if not isinstance(name, str):
+            raise CallError(f"tie_break takes column names of the right input, got {name!r}")
+        found = right.resolve(name)
+        if found not in right.columns:
+            raise CallError(
+                f"tie_break takes columns of the right input, and {name!r} is a field of one",
+                hint="make it a column of its own",
+            )
+        yield found
+
+
+@dataclass(frozen=True)
+class NearestCall:
+    """How many of the right rows a left row takes, as it was called."""
+
+    within: Within
+    k: int = 1
+    tolerance: Any = None
+    tie_break: Any = None
+
+    def resolve(self, axis: TimeAxis | None, right: InputFrame) -> NearestOf:
+        """In ticks, with columns of the right input by name."""
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+            raise CallError(f"k must be a whole number from 1 on, got {self.k!r}", hint="k=3 takes the three nearest")
+        if (axis is None) != (self.tolerance is None):
+            raise CallError(
+                f"time and tolerance go together, got time={'' if axis is None else 'a column'!r} and "
+                f"tolerance={self.tolerance!r}",
+                hint='time="ts", tolerance="10 seconds": only right rows count whose time is at most so far away',
+            )
+        tolerance = None if axis is None else distance_in_ticks(axis, self.tolerance, "tolerance")
+        return NearestOf(self.k, tolerance, tuple(tie_columns(self.tie_break, right)))
 
 
 @dataclass(frozen=True)
@@ -172,9 +206,11 @@ class JoinCall:
     closed: str = "both"
     asof: AsOfCall | None = None
     best: BestMatchCall | None = None
+    nearest: NearestCall | None = None
     how: str = "inner"
     outer: str = "row"
     emit: str = "eager"
+    output: str = "append"
     hold: str = "auto"
     lateness: Any = None
     late: Any = "drop"
@@ -202,6 +238,9 @@ class JoinCall:
             frame = run_stream(plan, prepared, schema, call)
         else:
             call = None
+            if not isinstance(plan.join, TemporalJoin):
+                # All rows are there: every answer is the last one, and nothing is ever retracted.
+                plan = replace(plan, join=replace(plan.join, changelog=False))
             frame = run_batch(plan, prepared, schema)
         if plan.residual is not None:
             frame = filtered(frame, plan)
@@ -222,17 +261,15 @@ class JoinCall:
         more_keys, predicates, theta = bind_predicates(inputs, self.where)
         if self.best is not None:
             predicates = self.best.bind(inputs)
+        if self.nearest is not None:
+            predicates = bind_predicates(inputs, self.nearest.within)[1]
         keys += more_keys
         windows, times = self._times(inputs)
         axis, time_type = self._axis(inputs, times)
         interval = self._interval(axis)
         if self.asof is not None and axis is None:
             raise CallError("an as-of join needs the time of both inputs", hint='on="ts", or left_on= and right_on=')
-        choice: AsOf | BestOf | None = None
-        if self.asof is not None and axis is not None:
-            choice = self.asof.resolve(axis, inputs[1])
-        elif self.best is not None:
-            choice = self.best.choice()
+        choice = self._choice(axis, inputs[1])
         resolved = [None if window is None or axis is None else window.resolve(axis) for window in windows]
         late = self._per_input(self.late, "late")
         self._check_lateness(axis)
@@ -268,6 +305,7 @@ class JoinCall:
             how=how,
             outer=one_of(self.outer, Outer, "outer"),  # type: ignore[arg-type]
             emit=one_of(self.emit, Emit, "emit"),  # type: ignore[arg-type]
+            output=self._output(),
             hold=one_of(self.hold, Literal["auto", Hold], "hold"),  # type: ignore[arg-type]
             late=tuple(one_of(policy, LatePolicy, "late") for policy in late),  # type: ignore[arg-type]
             invalid=self._invalid(),
@@ -276,6 +314,21 @@ class JoinCall:
             buckets=self._buckets(inputs),
             cell=self._cell(inputs, predicates, axis if interval is not None or not predicates else None),
         )
+
+    def _choice(self, axis: TimeAxis | None, right: InputFrame) -> AsOf | BestOf | NearestOf | None:
+        if self.asof is not None and axis is not None:
+            return self.asof.resolve(axis, right)
+        if self.nearest is not None:
+            return self.nearest.resolve(axis, right)
+        return None if self.best is None else self.best.choice()
+
+    def _output(self) -> OutputMode:
+        if self.output == "changelog" and self.emit == "ordered":
+            raise CallError(
+                'output="changelog" cannot be combined with emit="ordered"',
+                hint="a correction comes after the row that it corrects, so it cannot be in order of time",
+            )
+        return one_of(self.output, OutputMode, "output")  # type: ignore[return-value]
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -317,7 +370,8 @@ class JoinCall:
 
     def _times(self, inputs: tuple[InputFrame, InputFrame]) -> tuple[list[Window | None], list[str | None]]:
         windows, times = self._per_input(self.window, "window"), self._per_input(self.time, "time")
-        event = self.lower is not None or self.upper is not None or self.asof is not None or self.best is not None
+        of_events = (self.lower, self.upper, self.asof, self.best, self.nearest)
+        event = any(option is not None for option in of_events)
         names: list[str | None] = [None, None]
         for number, (window, time) in enumerate(zip(windows, times, strict=True)):
             part = inputs[number]
@@ -397,6 +451,11 @@ class JoinCall:
             raise CallError(
                 "the ordered dimension of streams must be a timestamp, a date or an integer",
                 hint='make it an integer in a fine unit, expr("cast(ra * 1e6 as long)"), and its epsilon too',
+            )
+        if node.axis is None and self.nearest is not None and inputs[1].streaming:
+            raise CallError(
+                "a nearest join with a stream on the right needs time, or a row would wait for ever for a nearer one",
+                hint='give time="ts" and tolerance="10 seconds"; beside a static right frame neither is needed',
             )
         if node.axis is None and all(part.streaming for part in inputs):
             raise CallError(

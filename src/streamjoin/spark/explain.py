@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField
 from streamjoin.algebra import FOREVER, AsOf, Near, Validity, Window
 from streamjoin.algebra.predicate import Band, Overlaps, Within
 from streamjoin.errors import CallError
-from streamjoin.operators import AsofJoin, BestMatchJoin, TemporalJoin
+from streamjoin.operators import AsofJoin, BestMatchJoin, NearestJoin, TemporalJoin
 from streamjoin.plan.planner import JoinPlan
 
 _KEY: Final = "streamjoin.plan"
@@ -72,6 +72,8 @@ def describe(plan: JoinPlan) -> str:
         lines = _asof_lines(plan, plan.join)
     elif isinstance(plan.join, BestMatchJoin):
         lines = _best_match_lines(plan, plan.join)
+    elif isinstance(plan.join, NearestJoin):
+        lines = _nearest_lines(plan, plan.join)
     else:
         lines = _temporal_lines(plan, plan.join)
     if plan.residual is not None:
@@ -99,7 +101,7 @@ def _best_match_lines(plan: JoinPlan, join: BestMatchJoin) -> list[str]:
     )
     return [
         f"operator       best-match join, how={join.how}",
-        f"emission       {'ordered' if join.emit == 'ordered' else 'when final'}",
+        f"emission       {_emission(plan)}",
         f"order          runs sorted by ({'key, ' if node.inputs[0].keys else ''}{join.dimensions[0].left})",
         f"matches by     {keys}distances of at most {within}",
         f"takes          {join.choice.describe()}",
@@ -113,11 +115,31 @@ def _asof_lines(plan: JoinPlan, join: AsofJoin) -> list[str]:
     taken = choice.describe(lambda ticks: in_units(ticks, node.time_type))
     return [
         f"operator       as-of join, how={node.how}",
-        f"emission       {'ordered' if node.emit == 'ordered' else 'when final'}",
+        f"emission       {_emission(plan)}",
         f"order          runs sorted by ({'key, ' if node.inputs[0].keys else ''}ts)",
         f"matches by     {keys}",
         f"takes          {taken}; ties: the greatest by {ties}",
     ]
+
+
+def _nearest_lines(plan: JoinPlan, join: NearestJoin) -> list[str]:
+    node, within = plan.node, join.within
+    keys = f"equal {', '.join(node.inputs[0].keys)} and " if node.inputs[0].keys else ""
+    ties = ", ".join((*join.choice.tie_break, "content"))
+    return [
+        f"operator       nearest join, how={node.how}",
+        f"emission       {_emission(plan)}",
+        f"order          {_order(plan, join)}",
+        f"matches by     {keys}a {within.metric} distance of at most {within.radius:g}",
+        f"takes          {join.choice.describe(lambda ticks: in_units(ticks, node.time_type))}; "
+        f"ties: the greatest by {ties}",
+    ]
+
+
+def _emission(plan: JoinPlan) -> str:
+    if plan.node.output == "changelog":
+        return "a first answer at once, and corrections"
+    return "ordered" if plan.node.emit == "ordered" else "when final"
 
 
 def _temporal_lines(plan: JoinPlan, join: TemporalJoin) -> list[str]:
@@ -152,7 +174,7 @@ def _predicate(plan: JoinPlan, join: TemporalJoin) -> str:
     return ""
 
 
-def _order(plan: JoinPlan, join: TemporalJoin) -> str:
+def _order(plan: JoinPlan, join: TemporalJoin | NearestJoin) -> str:
     first = join.matching.first
     by = (
         "ts"
@@ -171,11 +193,11 @@ def _kept(plan: JoinPlan, number: int, window: Window | None) -> str:
     if window is not None:
         return f"{_window(window, kind)}: a row is kept until the other input's progress reaches its end"
     choice, forget_after = plan.node.choice, plan.bindings[number].forget_after
-    if isinstance(plan.join, BestMatchJoin):
+    if isinstance(plan.join, BestMatchJoin | NearestJoin) and forget_after is not None:
         if number == plan.join.chooser:
             return "a row waits until the other input's progress is beyond its reach"
         return "a row is kept while one that waits or can come may reach it"
-    if choice is not None and number == 0:
+    if isinstance(choice, AsOf) and number == 0:
         return "a row waits until the other input's progress proves its answer"
     if isinstance(choice, AsOf) and choice.looks_back:
         limit = "" if forget_after == FOREVER else f", or is {in_units(forget_after, kind)} beyond its time"

@@ -167,7 +167,8 @@ class RunningJoinStage:
 
     def _final(self, results: Results) -> Packet:
         self.counted["rows_out"] += len(results)
-        return Packet(self.bucket, 0, "final", self.plan.naming.assemble(results.payload, results.ts, results.te))
+        table = self.plan.naming.assemble(results.payload, results.ts, results.te, retracted=results.retracted)
+        return Packet(self.bucket, 0, "final", table)
 
     def _marked(self, flag: str, number: int, rows: Any) -> Packet:
         self.counted["rows_out"] += rows.num_rows

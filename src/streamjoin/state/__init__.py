@@ -5,7 +5,7 @@ from streamjoin.state.history import History
 from streamjoin.state.matching import GridAxis, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
-from streamjoin.state.sweep_area import Decided, SweepArea
+from streamjoin.state.sweep_area import Decided, Kept, SweepArea
 
 __all__ = [
     "Batch",
@@ -13,6 +13,7 @@ __all__ = [
     "Decided",
     "GridAxis",
     "History",
+    "Kept",
     "KeyTest",
     "Matching",
     "PairTest",
