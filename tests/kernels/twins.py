@@ -62,6 +62,20 @@ def band(a: Side, b: Side, low: float, high: float, low_closed: bool, high_close
     return _where(_same_group_and_time(a, b, timed) & above.astype(bool) & below.astype(bool))
 
 
+def box(a: Side, b: Side, far: float, reach: np.ndarray) -> Pairs:
+    """Sides (group, cell, value, axes): values at most `far` apart, and each axis at most its reach."""
+    one, two = _all_pairs(a[0], b[0])
+    near = one == two
+    values = [[int(v) if a[2].dtype.kind == "i" else float(v) for v in side[2]] for side in (a, b)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        gaps = [[abs(y - x) <= far for y in values[1]] for x in values[0]]
+        near &= np.array(gaps, bool).reshape(near.shape)
+        for axis, limit in enumerate(reach):
+            x, y = _all_pairs(a[3][:, axis], b[3][:, axis])
+            near &= np.abs(y - x) <= limit
+    return _where(near)
+
+
 def within(a: Side, b: Side, radius: float, metric: str, timed: bool) -> Pairs:
     """Twin of `within_pairs` over sides (group, cell, axes, ts, te); cells are not looked at."""
     with np.errstate(invalid="ignore", over="ignore"):

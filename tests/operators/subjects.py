@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, Overlaps, Within
-from streamjoin.operators import AsofJoin, BestMatchJoin, TemporalJoin, Verdict
-from streamjoin.state import Batch, KeyTest, Matching, ValueTest
+from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, NearestOf, Overlaps, Within
+from streamjoin.operators import AsofJoin, BestMatchJoin, NearestJoin, TemporalJoin, Verdict
+from streamjoin.state import Batch, GridAxis, KeyTest, Matching, ValueTest
 from tests.contract import Subject
 from tests.state.making import PAYLOAD, batch
 
@@ -169,6 +169,32 @@ def _best(name: str, choice: BestOf, reach: int = 3, **options: object) -> Subje
     return Subject(name, config, placed(reach), ordered=config.emit == "ordered")
 
 
+def _boxed(name: str, **options: object) -> Subject:
+    """A best match over a grid, as plans have it."""
+    dimensions = (Band("n", "n", 3, 3), Band("v", "v", 0.3, 0.3))
+    tests = (ValueTest(dimensions[1], 1),)
+    matching = Matching(dimensions[0], tests, timed=False, grid=(GridAxis(1, 0.3),))
+    config = BestMatchJoin(BestOf(), matching, dimensions, 3, SCHEMAS, **options)
+    return Subject(name, config, placed(3), ordered=config.emit == "ordered")
+
+
+def _nearest(name: str, k: int, **options: object) -> Subject:
+    within = Within(("n", "v"), ("n", "v"), 2.0)
+    matching = Matching(within, (TimeTest(3),), timed=False)
+    config = NearestJoin(NearestOf(k, 3), matching, within, SCHEMAS, **options)
+    return Subject(name, config, placed(3), ordered=config.emit == "ordered")
+
+
+@dataclass(frozen=True)
+class TimeTest:
+    """Times at most so far apart."""
+
+    tolerance: int
+
+    def holds(self, a: Batch, i: np.ndarray, b: Batch, j: np.ndarray) -> np.ndarray:
+        return np.abs(a.ts[i] - b.ts[j]) <= self.tolerance
+
+
 def _nearer_first(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     return one[:, 0] < two[:, 0]
 
@@ -219,6 +245,9 @@ SUBJECTS = (
     _best("best match of the right rows, by a function", BestOf(_nearer_first), how="right"),
     _best("best match, full and in order", BestOf(), how="full", emit="ordered"),
     _best("best match at one place", BestOf(), reach=0, how="inner"),
+    _boxed("best match over a grid", how="full"),
+    _nearest("the nearest", 1),
+    _nearest("the two nearest, in order", 2, how="inner", emit="ordered"),
     _verdict(0, "left", "row"),
     _verdict(1, "full", "row"),
     _verdict(0, "semi", "row"),

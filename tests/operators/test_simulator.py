@@ -31,7 +31,7 @@ def test_oracle_simulator(part: int) -> None:
     assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
 
 
-@pytest.mark.parametrize("family", ["asof", "best match"])
+@pytest.mark.parametrize("family", ["asof", "best match", "nearest"])
 @pytest.mark.parametrize("part", range(PARTS))
 def test_oracle_simulator_of_joins_with_a_choice(part: int, family: str) -> None:
     failures = []

@@ -258,6 +258,7 @@ class RunningChoosingJoin(Operator):
         return area + self.waiting.footprint + self.held.footprint
 
     def snapshot(self) -> Snapshot:
+        assert not self.newcomers, "a snapshot in the middle of a micro-batch"
         parts = [
             self.area.snapshot(f"area{self.other}"),
             self.waiting.snapshot(f"waiting{self.chooser}"),

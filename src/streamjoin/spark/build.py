@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     DateType,
     DecimalType,
     LongType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -52,6 +53,7 @@ from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators import TemporalJoin
 from streamjoin.plan.delay import output_delay
 from streamjoin.plan.expression import Expression
+from streamjoin.plan.naming import CHANGE
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.planner import JoinPlan, order_of, plan_join
 from streamjoin.runtime import Arrivals
@@ -629,6 +631,7 @@ def result_schema(plan: JoinPlan, inputs: tuple[InputFrame, InputFrame]) -> Stru
         kind = _time_type(plan)
         fields += [StructField(name, kind) for name in plan.naming.validity]
     fields += [StructField(flag, BooleanType()) for flag in plan.naming.flags]
+    fields += [StructField(CHANGE, StringType())] * plan.naming.changelog
     return StructType(fields)
 
 
