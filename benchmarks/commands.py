@@ -25,6 +25,7 @@ from benchmarks import (
     growth,
     kernels,
     spark_nested_loop,
+    spark_rivals,
     streaming,
     streaming_peers,
     streaming_tables,
@@ -174,8 +175,9 @@ def _asof_outcomes(console: Console, asked: Sequence[str], quick: bool, repetiti
     if "spark" in asked:
         for rival in asof.RIVALS:
             with _progress(console) as say:
-                raced_on_spark = asof.measure_spark(rival, quick, repetitions, folder / "spark" / rival.job, say)
-            yield f"spark {rival.job}", [raced_on_spark.verdict], raced_on_spark, asof.spark_table(raced_on_spark)
+                there = folder / "spark" / rival.job
+                raced_on_spark = spark_rivals.measure("as-of", rival, quick, repetitions, there, say)
+            yield f"spark {rival.job}", [raced_on_spark.verdict], raced_on_spark, spark_rivals.table_of(raced_on_spark)
     if "stream" in asked:
         with _progress(console) as say:
             streamed = asof.measure_stream(streaming.Track(folder, say), quick)
