@@ -28,7 +28,7 @@ from benchmarks.streaming_tables import TIMES, figures, warm
 from benchmarks.streams import Stream, usual_step
 from benchmarks.tables import new_table
 
-QUESTIONS: Final = ("kernel", "spark", "stream")
+QUESTIONS: Final = ("kernel", "spark", "stream", "best")
 PEERS: Final = {"DuckDB": "with_duckdb", "Polars": "with_polars"}
 ROWS: Final = 5_000_000
 QUICK_ROWS: Final = 200_000

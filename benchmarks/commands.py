@@ -21,6 +21,7 @@ from rich.table import Table
 
 from benchmarks import (
     asof,
+    best_match,
     bounded,
     growth,
     kernels,
@@ -93,7 +94,7 @@ def run_streaming(
 def run_asof(
     console: Console, *, quick: bool, repetitions: int, only: Sequence[str], json_path: Path | None
 ) -> list[Verdict]:
-    """`streamjoin bench asof`: the same for as-of joins."""
+    """`streamjoin bench asof`: the same for joins whose rows choose, as-of and best match."""
     asked = _asked(only, asof.QUESTIONS)
     _check_repetitions(repetitions, quick)
     report = {"command": "asof", "quick": quick, "repetitions": repetitions}
@@ -182,6 +183,15 @@ def _asof_outcomes(console: Console, asked: Sequence[str], quick: bool, repetiti
         with _progress(console) as say:
             streamed = asof.measure_stream(streaming.Track(folder, say), quick)
         yield "stream", streamed.verdicts, streamed, asof.stream_table(streamed)
+    if "best" in asked:
+        with _progress(console) as say:
+            say("growth of best match ...")
+            grown = best_match.measure_growth(quick, repetitions, folder / "best")
+        yield "best growth", [grown.verdict], grown, tables.growth_table(grown)
+        with _progress(console) as say:
+            there = folder / "nearest"
+            nearest = spark_rivals.measure("best match", best_match.NEAREST, quick, repetitions, there, say)
+        yield "best spark", [nearest.verdict], nearest, spark_rivals.table_of(nearest)
 
 
 def _streaming_outcomes(
