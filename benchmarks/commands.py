@@ -21,10 +21,12 @@ from rich.table import Table
 
 from benchmarks import (
     asof,
+    best_match,
     bounded,
     growth,
     kernels,
     spark_nested_loop,
+    spark_rivals,
     streaming,
     streaming_peers,
     streaming_tables,
@@ -92,7 +94,7 @@ def run_streaming(
 def run_asof(
     console: Console, *, quick: bool, repetitions: int, only: Sequence[str], json_path: Path | None
 ) -> list[Verdict]:
-    """`streamjoin bench asof`: the same for as-of joins."""
+    """`streamjoin bench asof`: the same for joins whose rows choose, as-of and best match."""
     asked = _asked(only, asof.QUESTIONS)
     _check_repetitions(repetitions, quick)
     report = {"command": "asof", "quick": quick, "repetitions": repetitions}
@@ -174,12 +176,22 @@ def _asof_outcomes(console: Console, asked: Sequence[str], quick: bool, repetiti
     if "spark" in asked:
         for rival in asof.RIVALS:
             with _progress(console) as say:
-                raced_on_spark = asof.measure_spark(rival, quick, repetitions, folder / "spark" / rival.job, say)
-            yield f"spark {rival.job}", [raced_on_spark.verdict], raced_on_spark, asof.spark_table(raced_on_spark)
+                there = folder / "spark" / rival.job
+                raced_on_spark = spark_rivals.measure("as-of", rival, quick, repetitions, there, say)
+            yield f"spark {rival.job}", [raced_on_spark.verdict], raced_on_spark, spark_rivals.table_of(raced_on_spark)
     if "stream" in asked:
         with _progress(console) as say:
             streamed = asof.measure_stream(streaming.Track(folder, say), quick)
         yield "stream", streamed.verdicts, streamed, asof.stream_table(streamed)
+    if "best" in asked:
+        with _progress(console) as say:
+            say("growth of best match ...")
+            grown = best_match.measure_growth(quick, repetitions, folder / "best")
+        yield "best growth", [grown.verdict], grown, tables.growth_table(grown)
+        with _progress(console) as say:
+            there = folder / "nearest"
+            nearest = spark_rivals.measure("best match", best_match.NEAREST, quick, repetitions, there, say)
+        yield "best spark", [nearest.verdict], nearest, spark_rivals.table_of(nearest)
 
 
 def _streaming_outcomes(

@@ -74,13 +74,13 @@ def cost(rows: int, results: int) -> float:
     return 2 * rows * math.log2(rows) + results
 
 
-def measure(question: str, smallest: int, repetitions: int, folder: Path) -> GrowthOutcome:
+def measure(question: str, smallest: int, repetitions: int, folder: Path, per_row: int = 10) -> GrowthOutcome:
     """Time ours at every size, the sizes in turn, so that a disturbance does not hit one of them alone."""
     sizes = [smallest << doubling for doubling in range(DOUBLINGS + 1)]
     with Worker(sys.executable, "benchmarks.contenders.ours", ROOT, **ONE_THREAD, **WARM_MEMORY) as worker:
         contenders = []
         for rows in sizes:
-            workloads.make(question, rows).write(folder / str(rows))
+            workloads.make(question, rows, per_row).write(folder / str(rows))
             worker.load(str(rows), folder / str(rows))
             run = lambda rows=rows: worker.run(str(rows), "pairs")  # noqa: E731
             contenders.append(Contender(f"{rows:,} rows", run))

@@ -1,7 +1,8 @@
 """The rules of every comparison.
 
 1. Contenders run in turn, one repetition each, again and again: what disturbs the machine disturbs all of them.
-2. A first round warms up (compilation, caches) and is not counted.
+2. A first round warms up (compilation, caches) and is not counted. Who takes minutes has a number of repetitions of its
+   own, says so, and sits that round out: it was warmed up on something smaller.
 3. Every repetition's result is compared with ours before its time counts. A difference ends the benchmark.
 4. The ratio is the best peer's median over ours. A peer that only aggregates did less work: shown, never the best.
 """
@@ -22,11 +23,15 @@ ONE_CORE: Final = 1.2  # memory managers may have a helper
 
 @dataclass
 class Contender:
-    """A system that takes part, and what was measured of it. `equal_work`: it delivers pairs, as we do."""
+    """A system that takes part, and what was measured of it.
+
+    `equal_work`: it delivers pairs, as we do. `at_most`: so often it runs, where the usual number would take too long.
+    """
 
     label: str
     run: Callable[[], Measurement]
     equal_work: bool = True
+    at_most: int | None = None
     measured: list[Measurement] = field(default_factory=list)
     digest: Digest | None = None
 
@@ -38,6 +43,10 @@ class Contender:
         self.digest = measurement.digest
         if counted:
             self.measured.append(measurement)
+
+    def takes_part(self, counted: bool) -> bool:
+        """Whether it runs in this round."""
+        return self.at_most is None or (counted and len(self.measured) < self.at_most)
 
     @property
     def seconds(self) -> list[float]:
@@ -76,9 +85,11 @@ class Contender:
 def race(contenders: Sequence[Contender], repetitions: int, *, warm_up: int = 1) -> None:
     """Run all contenders in turn. The first is ours: whoever delivers something else ends the race."""
     for repetition in range(warm_up + repetitions):
+        counted = repetition >= warm_up
         for contender in contenders:
-            contender.repeat(counted=repetition >= warm_up)
-            check_equal(contenders[0], contender)
+            if contender.takes_part(counted):
+                contender.repeat(counted)
+                check_equal(contenders[0], contender)
 
 
 def check_equal(ours: Contender, other: Contender) -> None:

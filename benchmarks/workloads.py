@@ -7,9 +7,12 @@
 | within   | x, y        | `(b.x - a.x)^2 + (b.y - a.y)^2 <= radius^2` | uniform in a square, radius 1000            |
 | validity | key, ts, te | equal keys, `a.ts < b.te and b.ts < a.te`   | 100 rows per key, uniform in [0, 1,000,000) |
 | asof     | key, ts     | equal keys, of `b.ts <= a.ts` the newest    | 500 rows per key, all times of b different  |
+| best     | x, y, z     | of `b` within `epsilon` of `a` in x, y, z,  | uniform in a cube, epsilon 1,000,000        |
+|          |             | those that no other one dominates (pareto)  |                                             |
 
 Every side has a payload too, `id`: a random order of 0 ... n - 1. All values are whole numbers (the coordinates of
-`within` as doubles), so that every system computes every comparison exactly and checksums can be asked to be equal.
+`within` and `best` as doubles), so that every system computes every comparison exactly and checksums can be asked to be
+equal. Of `best` it is the number of candidates per row that is the same.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ RADIUS = 1_000
 ROWS_PER_KEY = 100
 ROWS_PER_KEY_ASOF = 500
 TIMES = 1_000_000
+EPSILON = 1_000_000  # squares of distances are exact in doubles, and two that are equal are not to be expected
 
 
 @dataclass(frozen=True)
@@ -113,16 +117,29 @@ def _asof(rng: np.random.Generator, rows: int, _: int) -> tuple[Columns, Columns
     return side(rng.integers(0, SPACING * rows, rows)), side(SPACING * rng.permutation(rows)), {}
 
 
+def _best(rng: np.random.Generator, rows: int, per_row: int) -> tuple[Columns, Columns, dict[str, int]]:
+    # Two values of [0, edge) are within epsilon with the chance 2 t - t**2, t = epsilon / edge, and there are three.
+    share = 1 - math.sqrt(1 - math.cbrt(per_row / rows))
+    edge = round(EPSILON / share)
+
+    def side() -> Columns:
+        x, y, z = (rng.integers(0, edge, rows).astype(np.float64) for _ in range(3))
+        return {"x": x, "y": y, "z": z, "id": rng.permutation(rows)}
+
+    return side(), side(), {"epsilon": EPSILON}
+
+
 _MAKERS: dict[str, Callable[..., tuple[Columns, Columns, dict[str, int]]]] = {
     "overlap": _overlap,
     "band": _band,
     "within": _within,
     "validity": _validity,
     "asof": _asof,
+    "best": _best,
 }
 
 
 def make(name: str, rows: int, per_row: int = 10) -> Workload:
-    """The workload of this name with `rows` rows on each side and about `rows * per_row` pairs."""
+    """The workload of this name with `rows` rows on each side and about `rows * per_row` pairs, or candidates."""
     rng = np.random.default_rng([SEED, list(_MAKERS).index(name), rows, per_row])
     return Workload(name, *_MAKERS[name](rng, rows, per_row))

@@ -1,7 +1,7 @@
 """streamjoin's kernels on one thread: from unsorted arrays, so sorting is part of the work, as in every peer.
 
 What is timed is what an operator does for a batch: sort both sides, find index pairs chunk by chunk, and gather a
-payload column of each side.
+payload column of each side. A best match is the operator itself: it is more than one kernel.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.contenders.best_match_operator import best_match
 from benchmarks.worker import Loaded, serve
 from benchmarks.workloads import Columns, Workload
 from streamjoin.kernels import band_pairs, before, cells_of, overlap_pairs, sort_order, within_pairs
@@ -76,7 +77,14 @@ def asof(workload: Workload) -> Chunks:
     return _gathered([(there, found[there])], left, right)
 
 
-_QUESTIONS = {"overlap": overlap, "band": band, "within": within, "validity": validity, "asof": asof}
+_QUESTIONS = {
+    "overlap": overlap,
+    "band": band,
+    "within": within,
+    "validity": validity,
+    "asof": asof,
+    "best": best_match,
+}
 
 
 def load(folder: Path) -> Loaded:

@@ -117,9 +117,11 @@ class TestDigest:
 SAME = Digest(2, 77)
 
 
-def contender(label: str, *seconds: float, digest: Digest = SAME, equal_work: bool = True) -> Contender:
+def contender(
+    label: str, *seconds: float, digest: Digest = SAME, equal_work: bool = True, at_most: int | None = None
+) -> Contender:
     times = itertools.cycle(seconds)
-    return Contender(label, lambda: Measurement(next(times), 0.5, 0.0, digest), equal_work)
+    return Contender(label, lambda: Measurement(next(times), 0.5, 0.0, digest), equal_work, at_most)
 
 
 class TestRace:
@@ -137,6 +139,16 @@ class TestRace:
         race(entrants, 2)
         assert turns == ["a", "b"] * 3
         assert [entrant.seconds for entrant in entrants] == [[3, 5], [4, 6]]
+
+    def test_a_slow_one_runs_as_often_as_it_says_and_every_run_counts(self) -> None:
+        ours, slow = contender("ours", 1, 2, 3, 4), contender("slow", 60, 80, 99, at_most=2)
+        race([ours, slow], 3)
+        assert (ours.seconds, slow.seconds) == ([2, 3, 4], [60, 80])
+        assert judge("asof", ours, [slow], 10).measured == 70 / 3
+
+    def test_a_slow_one_must_deliver_the_same_in_its_only_run(self) -> None:
+        with pytest.raises(UnequalResultsError, match="slow"):
+            race([contender("ours", 1), contender("slow", 60, digest=Digest(2, 78), at_most=1)], 5)
 
     def test_the_verdict_is_by_the_best_median(self) -> None:
         ours, slow, fast = contender("ours", 1, 9, 1), contender("slow", 5), contender("fast", 3, 2, 99)

@@ -47,10 +47,10 @@ def streaming(
 def asof(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
     repetitions: Annotated[int, typer.Option(help="Of every contender, in turn; at least 5 unless quick.", min=1)] = 5,
-    only: Annotated[str, typer.Option(help="Some of kernel,spark,stream.")] = "",
+    only: Annotated[str, typer.Option(help="Some of kernel,spark,stream,best.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
-    """As-of joins: arrays against DuckDB and Polars, frames against Spark's own two, and warm micro-batches."""
+    """As-of joins against DuckDB, Polars and Spark's own two, and in micro-batches; best match against Spark's own."""
     _run("run_asof", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
