@@ -91,6 +91,7 @@ class Plane:
         if any(plan.followed):
             self.stages.append(VerdictStage(plan))
         self.stores: list[dict[int, Store]] = [defaultdict(Store) for _ in self.stages]
+        self.processors: dict[int, StageProcessor] = {}
         self.figures: list[dict[str, int]] = []
 
     def micro_batch(self, sides: dict[int, pa.Table], *, clock: int | None = None) -> Iterator[pa.Table]:
@@ -181,7 +182,9 @@ class Plane:
             for file in blob_cache.cache_root().rglob("*"):
                 if file.is_file() and self.rng.random() < 0.5:
                     file.unlink()
-        running = _travelled(StageProcessor(self.stages[number], self.labels, {}, None))
+        if number not in self.processors:
+            self.processors[number] = StageProcessor(self.stages[number], self.labels, {}, None)
+        running = _travelled(self.processors[number])
         running.init(stores[label])
         return running
 

@@ -223,6 +223,17 @@ def test_a_restart_that_differs_is_refused_and_says_in_what() -> None:
             list(other.micro_batch({0: table(rows(rng, 5))}))
 
 
+def test_a_restart_with_another_lateness_is_believed_by_a_worker_that_has_the_old_one() -> None:
+    row = {"id": 1, "ts": 10, "k": 0, "v": 0, "lo": 0, "hi": 1}
+    plane = Plane(planned("keys", lateness=100, how="left"), random.Random(0))
+    assert not list(plane.micro_batch({0: table([row]), 1: table([row | {"k": 1}])}))
+    again = Plane(planned("keys", lateness=0, how="left"), random.Random(0))
+    again.stores = plane.stores
+    both = table([row | {"id": 2, "ts": 50}])
+    (left,) = again.micro_batch({0: both, 1: both})
+    assert set(left["id"].to_pylist()) == {1, 2}, "row 1 met nobody, and nothing as old can come any more"
+
+
 def test_late_rows_can_stop_the_query() -> None:
     plane = Plane(planned("keys", lateness=0, late=("fail", "fail")), random.Random(0))
     row = {"id": 1, "ts": 10, "k": 0, "v": 0, "lo": 0, "hi": 1}

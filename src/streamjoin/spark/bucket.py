@@ -6,9 +6,10 @@
                token that is new with every commit
     call       ValueState, written once: the join itself, so that the state can be read without the program
 
-A worker keeps the stages that it has run. When the manifest's token is the one that it left behind, the stage goes on
-without reading anything; otherwise it is restored, from blobs that this host has seen or from the store. A task that
-fails leaves behind a stage whose token was never committed, and nobody ever asks for it.
+A worker keeps the stages that it has run. When the manifest's token is the one that it left behind, and the call that
+made the stage still runs, it goes on without reading anything; otherwise it is restored, from blobs that this host has
+seen or from the store. A task that fails leaves behind a stage whose token was never committed, and nobody ever asks
+for it.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Remembered:
 
     state: str  # the name of this state: no other has it
     token: str  # of the commit after which it was like this
+    made_for: str  # the processor that built it
     bucket: int
     stage: RunningStage
     stored: dict[str, int] = field(default_factory=dict)  # the pages of each blob
@@ -55,10 +57,11 @@ _remembered: OrderedDict[str, Remembered] = OrderedDict()
 class Bucket:
     """One stage of a streaming join, over the state variables of whichever bucket Spark has just chosen.
 
-    `call` is what is stored of the join; with `idle_timer`, in milliseconds, a timer looks for idle inputs when nothing
-    comes.
+    `name` is the processor's: no other has it. `call` is what is stored of the join; with `idle_timer`, in
+    milliseconds, a timer looks for idle inputs when nothing comes.
     """
 
+    name: str
     stage: Stage
     labels: tuple[int, ...]
     call: dict[str, Any]
@@ -113,18 +116,19 @@ class Bucket:
         if stored is None:
             assert bucket is not None
             clean_up()  # a new state is a good moment to look for those of queries that are gone
-            known = Remembered(uuid.uuid4().hex, "", bucket, self.stage.build(bucket), is_new=True)
+            known = Remembered(uuid.uuid4().hex, "", self.name, bucket, self.stage.build(bucket), is_new=True)
             return known, perf_counter_ns() - began
         manifest = json.loads(stored[0])
         check_identity(manifest, self.stage)
         remembered = _remembered.pop(manifest["state"], None)
-        if remembered is None or remembered.token != manifest["token"]:
+        current = (manifest["token"], self.name)
+        if remembered is None or (remembered.token, remembered.made_for) != current:
             del remembered  # what is outdated goes before the current state is read: both would need twice the memory
             running = self.stage.build(manifest["bucket"])
             blobs = StoredBlobs(manifest["blobs"], self.variables.blobs, BlobCache(manifest["state"]))
             running.restore(Snapshot(manifest, blobs))
             pages = dict(manifest["blobs"])
-            remembered = Remembered(manifest["state"], manifest["token"], manifest["bucket"], running, pages)
+            remembered = Remembered(manifest["state"], *current, manifest["bucket"], running, pages)
         return remembered, perf_counter_ns() - began
 
     def _save(self, known: Remembered) -> None:

@@ -8,6 +8,7 @@ which is loaded when rows come.
 from __future__ import annotations
 
 import pickle
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ class StageProcessor(StatefulProcessor):
     def __init__(
         self, stage: Stage, labels: tuple[int, ...], call: dict[str, Any], idle_timer: int | None = None
     ) -> None:
+        # A query that is started again may ask for another lateness or function, and meet a worker that has the old.
+        self.name = uuid.uuid4().hex
         self.stage = cloudpickle.dumps(stage)  # type: ignore[no-untyped-call]
         self.labels, self.call, self.idle_timer = labels, call, idle_timer
 
@@ -59,7 +62,8 @@ class StageProcessor(StatefulProcessor):
         from streamjoin.spark.bucket import Bucket  # see the head of this file
 
         if self.loaded is None:
-            self.loaded = Bucket(pickle.loads(self.stage), self.labels, self.call, self.idle_timer, self.variables)
+            stage = pickle.loads(self.stage)
+            self.loaded = Bucket(self.name, stage, self.labels, self.call, self.idle_timer, self.variables)
         return self.loaded
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
