@@ -18,7 +18,7 @@ SMALLEST: Final = 31_250  # five doublings later a million
 QUICK_SMALLEST: Final = 250
 
 # `nearestByJoin` forms all pairs, 64 million here, and sorts them by their left row before it ranks them.
-NEAREST: Final = Rival("best", "best_match_in_spark", "nearestByJoin", 8_000, 100.0, at_most=1, per_row=CANDIDATES)
+NEAREST: Final = Rival("best", "best_match_in_spark", "nearestByJoin", 12_000, 100.0, at_most=1, per_row=CANDIDATES)
 
 
 def measure_growth(quick: bool, repetitions: int, folder: Path) -> GrowthOutcome:
