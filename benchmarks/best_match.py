@@ -17,7 +17,7 @@ CANDIDATES: Final = 5
 SMALLEST: Final = 31_250  # five doublings later a million
 QUICK_SMALLEST: Final = 250
 
-# `nearestByJoin` forms all pairs, 64 million here, and sorts them by their left row before it ranks them.
+# `nearestByJoin` forms all pairs, 144 million here, and sorts them by their left row before it ranks them.
 NEAREST: Final = Rival("best", "best_match_in_spark", "nearestByJoin", 12_000, 100.0, at_most=1, per_row=CANDIDATES)
 
 

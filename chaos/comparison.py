@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 Rows = Counter[Any]
+CHANGE: Final = "_change"
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,17 @@ def _shown_late(frame: DataFrame, side: int, schema: StructType) -> DataFrame:
 
 
 def rows_of(frame: DataFrame) -> Rows:
-    """The rows of a frame without those that a closing row is in."""
+    """The rows of a frame without those that a closing row is in; of a changelog what it comes to."""
     ids = [name for name in ("id", "id_right") if name in frame.columns]
     for name in ids:
         frame = frame.filter(F.col(name).isNull() | (F.col(name) != data.CLOSING_ID))
-    return Counter(tuple(row) for row in frame.collect())
+    if CHANGE not in frame.columns:
+        return Counter(tuple(row) for row in frame.collect())
+    total: Rows = Counter()
+    place = frame.columns.index(CHANGE)
+    for row in frame.collect():
+        total[tuple(value for number, value in enumerate(row) if number != place)] += (
+            -1 if row[place] == "retract" else 1
+        )
+    # A row that was retracted more often than inserted must not vanish from the comparison.
+    return Counter({("retracted too often", *row) if count < 0 else row: abs(count) for row, count in total.items()})

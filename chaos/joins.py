@@ -65,6 +65,12 @@ def _best(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
     return sj.join_best_match(left, right, on=on, lateness=lateness, buckets=BUCKETS, **options)
 
 
+def _near(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
+    lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
+    near: dict[str, Any] = {"on": "v", "within": 1.0, "time": "ts", "tolerance": "2 seconds", "k": 2}
+    return sj.join_nearest(left, right, lateness=lateness, buckets=BUCKETS, **near, **options)
+
+
 _BAND: Final = sj.band("v", below=0.5, above=0.5)
 _THETA: Final = sj.theta("l.v < r.v AND r.v - l.v < 1.5")
 
@@ -91,6 +97,9 @@ _ALL: Final = (
     Kind("table-full", partial(_over_windows, by="k", how="full"), table=True),
     Kind("best-match-left", _best),
     Kind("best-match-full", partial(_best, by="k", how="full")),
+    Kind("nearest-left", _near),
+    Kind("nearest-changelog", partial(_near, by="k", output="changelog")),
+    Kind("asof-changelog", partial(_as_of, by="k", output="changelog")),
     Kind("asof-backward", partial(_as_of, by="k")),
     Kind("asof-nearest-ordered", partial(_as_of, by="k", direction="nearest", emit="ordered")),
     Kind("asof-forward-without-keys", partial(_as_of, direction="forward", tolerance="2 seconds", how="inner")),

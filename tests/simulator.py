@@ -34,6 +34,7 @@ from streamjoin.algebra import (
     Overlaps,
     Predicate,
     Range,
+    Steps,
     TimeAxis,
     Unbounded,
     Validity,
@@ -275,35 +276,43 @@ def draw_asof_case(seed: int) -> Case:
 
 
 def draw_best_match_case(seed: int) -> Case:
-    """A best-match join from a seed, ordered by time or by a double; without a time axis there is no progress."""
+    """A best-match join from a seed, ordered by time, by a double in steps, or by a double that makes no progress."""
     rng = random.Random(seed)
     keys = rng.choice([(), (), ("k",), ("s", "k")])
-    ordered = rng.choice(["ts", "ts", "v"])
-    regime = rng.choice(["within slack", "within slack", "late"]) if ordered == "ts" else "within slack"
+    ordered, in_steps = rng.choice([("ts", False), ("ts", False), ("v", False), ("v", True)])
+    progresses = ordered == "ts" or in_steps
+    regime = rng.choice(["within slack", "within slack", "late"]) if progresses else "within slack"
     epsilons = {"ts": [0, 1, 3, 8], "v": [0.0, 0.2, 1.0, 2.6], "n": [0, 1, 4], "x": [0.0, 0.5, 3.0], "z": [0.5, 1.5]}
     others = rng.sample([name for name in ("v", "n", "x", "z") if name != ordered], rng.randint(0, 2))
     dimensions = [(name, rng.choice(epsilons[name])) for name in (ordered, *others)]
     dominance, how = rng.choice(["pareto", "pareto", "strict"]), rng.choice(["left", "inner", "right", "full"])
-    slack = (rng.randint(0, 6), rng.randint(0, 6)) if ordered == "ts" else (10**6, 10**6)
+    slack = (rng.randint(0, 6), rng.randint(0, 6)) if progresses else (10**6, 10**6)
+    steps = Steps.of(dimensions[0][1], [each / 10 for each in slack]) if in_steps else None
     arrivals = []
     for number in (0, 1):
         size = rng.choice([0, 1, rng.randint(2, 40), rng.randint(2, 40)])
         disorder = min(slack[number], 20) + (8 if regime == "late" else 0)
         rows = _draw_arrivals(rng, size, rng.choice([5, 20]), disorder, None)
         for row in rows:
+            if steps is not None:
+                _number(row, steps)
             row["te"] = row["ts"]
-            if ordered == "ts" and rng.random() < 0.05:
+            if progresses and rng.random() < 0.05:
                 row["ts"] = None
+                row["v"] = None if in_steps else row["v"]
         arrivals.append(rows)
+    if steps is not None:
+        slack = (steps.count(slack[0] / 10), steps.count(slack[1] / 10))
+    dominates = dominance if rng.random() < 0.7 else DOMINATES[dominance]
     node = JoinNode(
-        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts" if ordered == "ts" else None) for _ in range(2)),
+        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts" if progresses else None) for _ in range(2)),
         by=keys if rng.random() < 0.5 else (),
         predicates=tuple(Band(name, name, epsilon, epsilon) for name, epsilon in dimensions),
-        choice=BestOf(dominance if rng.random() < 0.7 else DOMINATES[dominance]),
-        axis=TimeAxis.INTEGER if ordered == "ts" else None,
-        time_type=pa.int64() if ordered == "ts" else None,
+        choice=BestOf(dominates, None if steps is None else steps.count(dimensions[0][1])),
+        axis=TimeAxis.INTEGER if progresses else None,
+        time_type=pa.int64() if progresses else None,
         how=how,
-        emit=rng.choice(["eager", "ordered"]),
+        emit="eager" if in_steps else rng.choice(["eager", "ordered"]),
         late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
         buckets=rng.choice([1, 1, 2, 3, 4]),
         cell=rng.choice([None, 1.0, 3.0]),
@@ -314,6 +323,12 @@ def draw_best_match_case(seed: int) -> Case:
 
     sides = (arrivals[0], arrivals[1])
     return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
+
+
+def _number(row: dict, steps: Steps) -> None:
+    """A value that grows with the row's time, in tenths, and the number of its step as its time."""
+    row["v"] = row["ts"] / 10
+    row["ts"] = math.floor(row["v"] / steps.width)
 
 
 def draw_nearest_case(seed: int) -> Case:

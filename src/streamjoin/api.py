@@ -23,7 +23,7 @@ from streamjoin.algebra import (
     within,
 )
 from streamjoin.algebra.predicate import Closed, Metric
-from streamjoin.errors import CallError
+from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan import delay
 from streamjoin.spark import figures
 from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall, NearestCall
@@ -211,8 +211,8 @@ def join_best_match(
     Parameters beyond those of `join` (`by`, `left_by`, `right_by`, `suffix`, `lateness`, `late`, `buckets`, ...)
         on          an epsilon per dimension, {"ra": 0.01, "dec": 0.01}: a right row is a candidate when it differs by
                     at most so much in each; {("ra", "raj"): 0.01} where the columns have two names
-        ordered_by  the dimension that streams are ordered by, up to `lateness`; by default the first. On a stream it is
-                    a timestamp, a date or an integer
+        ordered_by  the dimension that streams are ordered by, up to `lateness`; by default the first. On a stream
+                    of doubles `lateness` is a distance of values, sj.Grace(0.5)
         how         "left", "inner", "right" (the best of the left rows for each right row), "full" (also the right rows
                     that nobody took)
         dominance   "pareto": a candidate goes when another is nowhere farther and somewhere nearer; "strict": when
@@ -239,9 +239,18 @@ def join_best_match(
         raise CallError(f"a best-match join is left, inner, right or full, got how={how!r}")
     best = BestMatchCall(on, ordered_by, dominance, compare)
     one, two, _ = best.dimensions()[0]
-    # Without a time axis in the ordered dimension there is no progress: a batch needs none.
-    times = [one, two] if _is_time(left, one) and _is_time(right, two) else None
+    times: list[Any] | None = [one, two] if _is_time(left, one) and _is_time(right, two) else None
     options = {**_checked(options), "how": how, "emit": _when_final(emit, "a best-match join"), "output": output}
+    if times is None:
+        # No time axis: progress of streams is counted in small steps of the values. A batch needs none.
+        in_steps, numbers, lateness = best.in_steps(options.pop("lateness", None))
+        if left.isStreaming or right.isStreaming:
+            if emit == "ordered":
+                raise UnsupportedError(
+                    f'emit="ordered" over streams that are ordered by {one!r}, which has no ticks to order by',
+                    hint='make it an integer in a fine unit, expr("cast(ra * 1e6 as long)"), and its epsilon too',
+                )
+            best, times, options["lateness"] = in_steps, numbers, lateness
     return JoinCall([left, right], time=times, best=best, **options).run()
 
 

@@ -139,5 +139,9 @@ def test_a_wrong_call_is_refused(spark: SparkSession, what: str) -> None:
 
 def test_streams_need_an_order_that_makes_progress(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load().selectExpr("value / 10.0D ra")
-    with pytest.raises(sj.CallError, match="must be a timestamp, a date or an integer"):
+    with pytest.raises(sj.CallError, match=r"nothing says how late .* lateness=sj.Grace\(0.5\), a distance"):
         sj.join_best_match(stream, stream, on={"ra": 0.1})
+    with pytest.raises(sj.CallError, match="lateness along 'ra' is a distance of its values"):
+        sj.join_best_match(stream, stream, on={"ra": 0.1}, lateness=sj.Grace("1 second"))
+    with pytest.raises(sj.UnsupportedError, match="which has no ticks to order by"):
+        sj.join_best_match(stream, stream, on={"ra": 0.1}, lateness=sj.Grace(0.5), emit="ordered")

@@ -14,6 +14,7 @@ from tests.spark.streams import CLOSING, SLACK, Row, Source, counted, random_row
 
 REACH = 8  # seconds, the epsilon of the ordered dimension: beyond what is late, so that rows wait for those to come
 OVER_SECONDS: dict[str, Any] = {"on": {"v": 1.0, "n": REACH}, "ordered_by": "n", "lateness": sj.Grace(SLACK)}
+OVER_TENTHS: dict[str, Any] = {"on": {"d": REACH / 10, "v": 1.0}, "lateness": sj.Grace(SLACK / 10)}
 
 # Cells of the usual size would be wider than the data: all of it would meet in one bucket.
 CASES: list[dict[str, Any]] = [
@@ -23,6 +24,7 @@ CASES: list[dict[str, Any]] = [
     {"pieces": 3, "buckets": 5, "how": "right", "cell": "5 seconds"},
     {"pieces": 3, "buckets": 1, "how": "full", "by": "k", "emit": "ordered", **OVER_SECONDS},
     {"pieces": 5, "buckets": 5, "how": "full"},
+    {"pieces": 4, "buckets": 2, "how": "left", "cell": 1.0, **OVER_TENTHS},
 ]
 
 
@@ -32,7 +34,10 @@ def named(case: dict[str, Any]) -> str:
 
 
 def best(frames: list[DataFrame], **options: Any) -> DataFrame:
-    both = [frame.selectExpr("id", "k", "v", "ts", "int(unix_seconds(ts)) n") for frame in frames]
+    both = [
+        frame.selectExpr("id", "k", "v", "ts", "int(unix_seconds(ts)) n", "unix_seconds(ts) / 10D d")
+        for frame in frames
+    ]
     usual = {"on": {"ts": f"{REACH} seconds", "v": 1.0}, "lateness": sj.Grace(f"{SLACK} seconds")}
     return sj.join_best_match(*both, **{**usual, **options})
 
@@ -60,6 +65,18 @@ def test_differential_a_finished_stream_gives_what_the_batch_gives(
     assert sum(None not in pair for pair in pairs) > 30, "the case itself is wrong: hardly anything is joined"
     assert ({None} <= {part for pair in pairs for part in pair}) == (case["how"] != "inner")
     assert source.finished(best(source.frames(streaming=True), **options)) == expected
+
+
+def test_rows_ordered_by_doubles_leave_before_the_end(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 0, 20, 1.0)], [row(7, 0, 21, 1.0)]])
+    frame = best(source.frames(streaming=True), **OVER_TENTHS, late="output")
+    assert not source.run(frame), "a nearer one may still come"
+    source.add([[row(2, 0, 60)], [row(8, 0, 60)]])
+    assert pairs_of(source.run(frame)) == {(1, 7)}
+    source.add([[row(3, 0, 30)], []])
+    late = [dict(one)["id"] for one in source.run(frame) if dict(one)["_late"]]
+    assert late == [3]
 
 
 def test_a_restart_goes_on_and_another_dominance_is_refused(spark: SparkSession, tmp_path: Path) -> None:

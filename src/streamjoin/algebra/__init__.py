@@ -1,7 +1,7 @@
 """What things mean: time, validity, windows, predicates, progress and policies. Plain values, no Arrow, no Spark."""
 
 from streamjoin.algebra.asof import AsOf, Direction
-from streamjoin.algebra.best_match import BestOf, Dominance, Near
+from streamjoin.algebra.best_match import BestOf, Dominance, Near, Steps
 from streamjoin.algebra.interval import FOREVER, NEVER
 from streamjoin.algebra.nearest import NearestOf
 from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Outer, OutputMode, join_type
@@ -50,6 +50,7 @@ __all__ = [
     "Predicate",
     "Progress",
     "Range",
+    "Steps",
     "Theta",
     "TimeAxis",
     "Unbounded",

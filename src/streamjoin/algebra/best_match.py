@@ -12,6 +12,7 @@ Equal vectors do not dominate each other: both stay.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -31,9 +32,12 @@ Compare = Callable[[Values, Values], npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class BestOf:
-    """Which candidates a row takes."""
+    """Which candidates a row takes. `reach`: where the ordered dimension has no ticks of its own and is counted in
+    steps, how many of them candidates can be apart.
+    """
 
     dominance: Dominance | Dominates = "pareto"
+    reach: int | None = None
 
     def describe(self) -> str:
         """In words, for `explain`.
@@ -43,6 +47,32 @@ class BestOf:
         """
         name = self.dominance if isinstance(self.dominance, str) else getattr(self.dominance, "__name__", "a function")
         return f"the candidates that no other one dominates ({name})"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Doubles as a time axis: the numbers of small steps, for progress only; distances are those of the values.
+
+    Numbers are exact up to one step, because those beyond 2**50 are all alike. So whoever is at most `distance` apart
+    is at most `count(distance)` steps apart.
+
+    >>> steps = Steps.of(0.5, [0.0])
+    >>> steps.width, steps.count(0.5)
+    (0.0078125, 66)
+    """
+
+    width: float
+    most = 2.0**50
+
+    @staticmethod
+    def of(epsilon: float, slacks: Sequence[float]) -> Steps:
+        """Steps that are small beside an epsilon, or else beside how late values may be."""
+        size = max(epsilon, *slacks, 0.0) if epsilon == 0 else epsilon
+        return Steps(size / 64 if size > 0 else 2.0**-20)
+
+    def count(self, distance: float) -> int:
+        """How many steps two values of this distance can be apart."""
+        return math.ceil(min(distance / self.width, self.most)) + 2
 
 
 @dataclass(frozen=True)

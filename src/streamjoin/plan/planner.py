@@ -172,7 +172,9 @@ def best_match_join(node: JoinNode, choice: BestOf, dimensions: tuple[Predicate,
     first = dimensions[0]
     assert isinstance(first, Band)
     matching = Matching(first, remaining_tests(node, dimensions), timed=False, grid=grid_of(dimensions))
-    reach = first.above if isinstance(first.above, int) else 0  # doubles are decided at the end, whatever the reach
+    # Doubles that are not counted in steps are decided at the end, whatever the reach.
+    in_values = first.above if isinstance(first.above, int) else 0
+    reach = in_values if choice.reach is None else choice.reach
     return BestMatchJoin(
         choice=choice,
         matching=matching,
@@ -321,7 +323,7 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
         forget = (node.interval.upper + high_closed, -node.interval.lower + low_closed)
     if isinstance(node.choice, BestOf):
         assert isinstance(predicates[0], Band)
-        reach = predicates[0].above
+        reach = predicates[0].above if node.choice.reach is None else node.choice.reach
         forget = (reach + 1, reach + 1) if isinstance(reach, int) else (FOREVER, FOREVER)
     if isinstance(node.choice, NearestOf) and node.choice.tolerance is not None:
         forget = (node.choice.tolerance + 1, node.choice.tolerance + 1)
@@ -329,6 +331,7 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
         # A right row is kept until the bound of the history is beyond what its time can reach forward.
         back, same = node.choice.reach[0], int(node.choice.exact)
         forget = (0, FOREVER if back is None else back + (same if back == 0 else 1))
+    in_steps = isinstance(node.choice, BestOf) and node.choice.reach is not None
     one, two = (
         InputBinding(
             number,
@@ -339,8 +342,8 @@ def bind_inputs(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[Inpu
             part.window,
             forget[number],
             node.invalid,
-            timeless=isinstance(node.choice, AsOf | NearestOf),
-            ordered=isinstance(node.choice, BestOf),
+            timeless=in_steps or isinstance(node.choice, AsOf | NearestOf),
+            ordered=not in_steps and isinstance(node.choice, BestOf),
         )
         for number, part in enumerate(node.inputs)
     )

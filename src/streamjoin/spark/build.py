@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
@@ -41,6 +42,7 @@ from streamjoin.algebra import (
     OutputMode,
     Overlaps,
     Predicate,
+    Steps,
     TimeAxis,
     Validity,
     Window,
@@ -146,12 +148,31 @@ class BestMatchCall:
     ordered_by: Any = None
     dominance: Any = "pareto"
     compare: Any = None
+    steps: Steps | None = None
 
     def choice(self) -> BestOf:
         """Which of the candidates are best."""
+        reach = None if self.steps is None else self.steps.count(float(self.dimensions()[0][2]))
         if callable(self.dominance):
-            return BestOf(self.dominance)
-        return BestOf(one_of(self.dominance, Dominance, "dominance"))  # type: ignore[arg-type]
+            return BestOf(self.dominance, reach)
+        return BestOf(one_of(self.dominance, Dominance, "dominance"), reach)  # type: ignore[arg-type]
+
+    def in_steps(self, lateness: Any) -> tuple[BestMatchCall, list[Column], list[Grace | None]]:
+        """The call with an ordered dimension of doubles counted in steps: the columns to count, and the lateness."""
+        one, two, epsilon = self.dimensions()[0]
+        given = list(lateness) if isinstance(lateness, list | tuple) else [lateness, lateness]
+        for slack in given:
+            number = isinstance(slack, Grace) and isinstance(slack.delay, int | float)
+            if slack is not None and (not number or not slack.delay >= 0):
+                raise CallError(
+                    f"lateness along {one!r} is a distance of its values, got {slack!r}", hint="lateness=sj.Grace(0.5)"
+                )
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Decimal) or not epsilon >= 0:
+            raise CallError(f"the epsilon of {one!r} must be a number from 0 on, got {epsilon!r}")
+        slacks = [float(slack.delay) for slack in given if slack is not None]
+        steps = Steps.of(float(epsilon), slacks)
+        counted = [None if slack is None else Grace(steps.count(float(slack.delay))) for slack in given]
+        return replace(self, steps=steps), [_numbered(side, steps) for side in (one, two)], counted
 
     def dimensions(self) -> list[tuple[Any, Any, Any]]:
         """Left column, right column, epsilon; the ordered dimension first."""
@@ -190,6 +211,13 @@ class BestMatchCall:
                 raise CallError(f"an epsilon beside a function must be a number, got {epsilon!r}")
             bound.append(Near(*both(inputs, left, right), epsilon, function))
         return bound
+
+
+def _numbered(side: Any, steps: Steps) -> Column:
+    """The number of the step that a value is in; NULL where it is none that could be near another."""
+    value = (side if isinstance(side, Column) else F.col(side)).cast("double")
+    number = F.floor(F.greatest(F.least(value / steps.width, F.lit(steps.most)), F.lit(-steps.most)))
+    return F.when(~F.isnan(value) & (F.abs(value) < float("inf")), number.cast("long"))
 
 
 @dataclass(frozen=True)
@@ -449,11 +477,6 @@ class JoinCall:
 
     def _slack(self, inputs: tuple[InputFrame, InputFrame], node: JoinNode) -> tuple[Grace | None, Grace | None]:
         """How late the rows of each input may be; None for one that makes no progress: static, or without time."""
-        if node.axis is None and self.best is not None:
-            raise CallError(
-                "the ordered dimension of streams must be a timestamp, a date or an integer",
-                hint='make it an integer in a fine unit, expr("cast(ra * 1e6 as long)"), and its epsilon too',
-            )
         if node.axis is None and self.nearest is not None and inputs[1].streaming:
             raise CallError(
                 "a nearest join with a stream on the right needs time, or a row would wait for ever for a nearer one",
@@ -495,7 +518,9 @@ class JoinCall:
             return Grace(output_delay(joined, column))
         raise CallError(
             f"nothing says how late rows of input {part.number} may be, and guessing would lose rows",
-            hint=f'give lateness=sj.Grace("10 seconds"), or use withWatermark("{column}", "10 seconds")',
+            hint="give lateness=sj.Grace(0.5), a distance of the values that the streams are ordered by"
+            if self.best is not None and self.best.steps is not None
+            else f'give lateness=sj.Grace("10 seconds"), or use withWatermark("{column}", "10 seconds")',
         )
 
     def _idle_after(self) -> int | None:
