@@ -23,8 +23,9 @@ too; rows leave when they are final, those without a candidate in the same step.
 
 A row is final when no candidate for it can come: right progress is beyond its value plus epsilon. It is joined then, in
 one step with all its candidates (see `candidates`), so that the buffer of potential pairs is filled and emptied at
-once. `how="right"`
-turns the sides around. `how="full"` also lets right rows leave that are in no result, when they leave their window.
+once. Candidates are found by the ordered dimension and by a grid over up to two others. `how="right"` turns the sides
+around. `how="full"` also lets right rows leave that are in no result, when they leave their window; where they live in
+several buckets, each says whom it saw taken, and `verdict` decides.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class BestMatchJoin(ChoosingJoin):
     emit: Emit = "eager"
     late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
     changelog: bool = False
+    replicated: tuple[bool, bool] = (False, False)
 
     def __post_init__(self) -> None:
         if self.late[self.chooser] == "join":
@@ -82,12 +84,16 @@ class BestMatchJoin(ChoosingJoin):
         return 1 if self.how == "right" else 0
 
     @property
+    def tracked(self) -> tuple[bool, bool]:
+        return (False, self.how == "full")
+
+    @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         schemas = [[(field.name, str(field.type)) for field in schema] for schema in self.schemas]
         dimensions = [repr((each.left, each.right, _epsilon(each), type(each).__name__)) for each in self.dimensions]
         described = self.choice.describe(), dimensions, self.reach
-        return repr((*described, self.how, self.emit, self.late, self.changelog, schemas))
+        return repr((*described, self.how, self.emit, self.late, self.changelog, self.replicated, schemas))
 
     def build(self) -> RunningBestMatchJoin:
         """The running operator, empty."""

@@ -25,10 +25,10 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy, Progress
 from streamjoin.algebra.interval import Mask
-from streamjoin.operators.contract import Footprint, Operator, Output, Results, side_by_side
+from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows, side_by_side
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldResults, HeldRows
-from streamjoin.operators.temporal_join import check_snapshot, padded, whole_snapshot
+from streamjoin.operators.temporal_join import check_snapshot, padded, whole_snapshot, witness
 from streamjoin.state import Batch, Kept, Snapshot, SweepArea
 from streamjoin.state.batch import Indices
 
@@ -49,17 +49,26 @@ class Choosing(Protocol):
     @property
     def changelog(self) -> bool: ...
     @property
+    def replicated(self) -> tuple[bool, bool]: ...
+    @property
     def fingerprint(self) -> str: ...
 
 
-@dataclass(frozen=True)
 class ChoosingJoin:
-    """What plans ask of every join, where no row is followed over several buckets."""
+    """What plans ask of every join."""
 
-    outer: Literal["row"] = field(default="row", init=False)
-    hold: Literal["outputs"] = field(default="outputs", init=False)
-    tracked: tuple[bool, bool] = field(default=(False, False), init=False)
-    replicated: tuple[bool, bool] = field(default=(False, False), init=False)
+    outer: Literal["row"] = "row"
+    hold: Literal["outputs"] = "outputs"
+
+    @property
+    def tracked(self) -> tuple[bool, bool]:
+        """Which inputs' rows must know whether they were taken."""
+        return (False, False)
+
+    @property
+    def replicated(self) -> tuple[bool, bool]:
+        """Of which inputs' rows no bucket alone knows that."""
+        return (False, False)
 
 
 @dataclass(frozen=True)
@@ -144,8 +153,11 @@ class RunningChoosingJoin(Operator):
             batch, hopeless = batch.split(batch.matchable)
             self.figures["unmatchable"] += len(hopeless)
             batch = batch.without_matchable()
-            if len(hopeless) and self._stays(number):
-                yield from self._leave(self._alone(number, hopeless))
+            if self._stays(number):
+                # Nobody can take them, wherever: no need to ask other buckets.
+                at_home = hopeless if hopeless.home is None else hopeless.take(hopeless.home)
+                if len(at_home):
+                    yield from self._leave(self._alone(number, at_home))
         if len(batch) and number == self.chooser:
             if self.config.changelog:
                 self.newcomers.append(batch)
@@ -192,7 +204,12 @@ class RunningChoosingJoin(Operator):
         yield from self._choose_final()
         for decided in self.area.purge(self._first_choice_to_come()):
             lonely = decided.rows.take(~decided.matched)
-            if len(lonely):
+            if self.config.replicated[self.other]:
+                assert lonely.home is not None
+                lonely = lonely.take(lonely.home)
+                if len(lonely):
+                    yield Rows("candidate", self.other, lonely)
+            elif len(lonely):
                 yield from self._leave(self._alone(self.other, lonely))
         self.announced = len(self.area.kept)
         for results in self.held.release(self._first_to_come()):
@@ -213,8 +230,7 @@ class RunningChoosingJoin(Operator):
             if not len(mine):
                 continue
             if kept.matched is not None:
-                kept.matched[answer.position[mine]] = True
-                kept.note()
+                yield from self._mark(kept, answer.position[mine])
             chosen = rows.take(answer.row[mine])
             members = [chosen.payload, kept.run.rows.payload.take(pa.array(answer.position[mine]))]
             payload = side_by_side(members if self.chooser == 0 else members[::-1])
@@ -222,6 +238,22 @@ class RunningChoosingJoin(Operator):
         alone = answer.row[answer.run < 0]
         if len(alone):
             yield from self._leave(replace(self._alone(self.chooser, rows.take(alone)), retracted=retracted))
+
+    def _mark(self, kept: Kept, taken: Indices) -> Iterator[Output]:
+        """Rows are taken; other buckets must know of those that are not at home here."""
+        assert kept.matched is not None
+        newly = np.unique(taken)
+        newly = newly[~kept.matched[newly]]
+        if not len(newly):
+            return
+        kept.matched[newly] = True
+        kept.note()
+        if self.config.replicated[self.other]:
+            met = kept.run.rows.take(newly)
+            assert met.home is not None
+            abroad = met.take(~met.home)
+            if len(abroad):
+                yield Rows("witness", self.other, witness(abroad))
 
     def _alone(self, number: int, rows: Batch) -> Results:
         ts = np.where(rows.ts > NEVER, rows.ts, self.progress)  # a row without time leaves now
@@ -247,6 +279,11 @@ class RunningChoosingJoin(Operator):
             undecided = self.area.first_undecided(unmatched_only=True)
             bound = min(bound, self.times.of(self.other), FOREVER if undecided is None else undecided)
         return bound
+
+    @property
+    def joined(self) -> int:
+        """Rows that end here or earlier have been taken by all who can take them."""
+        return self._first_choice_to_come()
 
     @property
     def progress(self) -> int:

@@ -287,6 +287,11 @@ class RunningTemporalJoin(Operator):
     # -- what is known and kept ----------------------------------------------------------------------------------------
 
     @property
+    def joined(self) -> int:
+        """Rows that end here or earlier have met all whom they can meet."""
+        return self.times.least()
+
+    @property
     def progress(self) -> int:
         # Between a batch and the next progress, results may wait that nothing undecided precedes any more.
         return min(self._first_to_come(), self.held.first)

@@ -144,7 +144,7 @@ def plan_join(node: JoinNode) -> JoinPlan:
     if isinstance(node.choice, AsOf):
         join = asof_join(node, node.choice)
     elif isinstance(node.choice, BestOf):
-        join = best_match_join(node, node.choice, predicates)
+        join = best_match_join(node, node.choice, predicates, partitioning)
     elif isinstance(node.choice, NearestOf):
         join = nearest_join(node, node.choice, predicates)
     else:
@@ -166,7 +166,9 @@ def nearest_join(node: JoinNode, choice: NearestOf, predicates: tuple[Predicate,
     return NearestJoin(choice, matching, predicates[0], schemas, node.how, node.emit, node.late, changelog)
 
 
-def best_match_join(node: JoinNode, choice: BestOf, dimensions: tuple[Predicate, ...]) -> BestMatchJoin:
+def best_match_join(
+    node: JoinNode, choice: BestOf, dimensions: tuple[Predicate, ...], partitioning: Partitioning
+) -> BestMatchJoin:
     """A join in which a row takes the best of its candidates."""
     assert node.how in ("left", "inner", "right", "full")
     first = dimensions[0]
@@ -185,6 +187,7 @@ def best_match_join(node: JoinNode, choice: BestOf, dimensions: tuple[Predicate,
         emit=node.emit,
         late=node.late,
         changelog=node.output == "changelog",
+        replicated=(False, node.how == "full" and partitioning.replicates[1]),
     )
 
 
@@ -295,13 +298,13 @@ def choose_partitioning(node: JoinNode, predicates: tuple[Predicate, ...]) -> Pa
     if node.buckets == 1 or node.inputs[0].keys:
         return Partitioning(node.buckets)
     first = predicates[0] if predicates else None
-    if isinstance(first, Band | Within) and not (isinstance(node.choice, BestOf) and node.how == "full"):
+    if isinstance(first, Band | Within):
         home = 1 if node.how == "right" else 0
         return HomePartitioning(node.buckets, first, node.cell or default_cell(first), home)
     if node.cell is not None and (isinstance(first, Overlaps) or node.windowed):
         return ReferencePartitioning(node.buckets, node.cell, on_time=first is None)
     if node.choice is not None:
-        # The nearest may be anywhere; or a row must know that nobody took it, wherever: all rows meet in one bucket.
+        # The nearest may be anywhere: all rows meet in one bucket.
         return Partitioning(node.buckets)
     return MatrixPartitioning(node.buckets)
 

@@ -136,7 +136,7 @@ class RunningJoinStage:
     def _run(self, batches: dict[int, Batch]) -> Iterator[Packet]:
         for output in run_micro_batch(self.operator, batches, self.arrivals.progress()):
             yield from self._send(output)
-        yield from self._tell(self.operator.times.least(), self.operator.progress)
+        yield from self._tell(self.operator.joined, self.operator.progress)
 
     def _hear(self, number: int, report: dict[str, Any]) -> None:
         self.arrivals.heard(number, report["largest"], report["clock"])
