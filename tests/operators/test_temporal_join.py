@@ -48,12 +48,14 @@ def test_a_ghost_is_in_no_snapshot_it_is_dropped_and_counted() -> None:
         assert [result for result in end(join) if result[0] is not None] == []
 
 
-def test_rows_that_can_match_nothing_do_not_wait() -> None:
+def test_rows_that_can_match_nothing_wait_only_until_the_other_input_is_as_far() -> None:
     join = temporal(how="left")
-    assert put(join, 0, (1, 0, FOREVER), (2, 0, 5), matchable=[False, True]) == [(1, None, 0, FOREVER)]
-    assert join.state_rows == 1
+    assert put(join, 0, (1, 3, FOREVER), (2, 0, 5), matchable=[False, True]) == []
     assert put(join, 1, (7, 0, 5), matchable=[False]) == []
-    assert put(join, 1, (8, 0, 5)) == [(2, 8, 0, 5)]
+    assert progress(join, 0, 3) == [], "a result of 3 could still come"
+    assert progress(join, 0, 4) == [(1, None, 3, FOREVER)]
+    assert join.state_rows == 1
+    assert put(join, 1, (8, 4, 5)) == [(2, 8, 4, 5)]
     assert join.figures["unmatchable"] == 2
     assert end(join) == []
 

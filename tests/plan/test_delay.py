@@ -24,6 +24,8 @@ def worst(plan: JoinPlan, column: str, seed: int) -> int:
     """By how much a result's time was behind what left in earlier micro-batches, at worst."""
     rng = random.Random(seed)
     sides = [rows(rng, 60), rows(rng, 60)]
+    for each in (each for side in sides for each in side if rng.random() < 0.1):
+        each["k"] = None  # by keys it can meet nobody, and must still not leave before its time
     plane, largest, late = Plane(plan, rng), None, 0
     positions = [0, 0]
     while min(positions) < 60:
@@ -49,6 +51,13 @@ def worst(plan: JoinPlan, column: str, seed: int) -> int:
         ("interval", "inner", "ts", "eager"),
         ("interval", "left", "ts", "ordered"),
         ("interval", "inner", "ts_right", "eager"),
+        ("as of", "left", "ts", "eager"),
+        ("as of, near, without keys", "left", "ts_right", "eager"),
+        ("best match", "left", "ts", "eager"),
+        ("best match without keys", "full", "ts_right", "eager"),
+        ("best match", "right", "ts_right", "eager"),
+        ("nearest", "left", "ts", "eager"),
+        ("nearest", "inner", "ts_right", "eager"),
     ],
 )
 def test_results_are_never_later_than_is_said(shape: str, how: str, column: str, emit: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import AsOf, Band, Grace, Overlaps, Range, TimeAxis, Within
+from streamjoin.algebra import AsOf, Band, BestOf, Grace, NearestOf, Overlaps, Range, TimeAxis, Within
 from streamjoin.errors import LateRowError, SnapshotError
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
@@ -40,6 +40,9 @@ SHAPES: dict[str, dict[str, Any]] = {
     "as of": {"choice": AsOf(), "keys": ("k",)},
     "as of, ahead": {"choice": AsOf("forward", exact=False), "keys": ("k",)},
     "as of, near, without keys": {"choice": AsOf("nearest", tolerance=2)},
+    "best match": {"choice": BestOf(), "predicates": (Band("ts", "ts", 3, 3), Band("v", "v", 2, 2)), "keys": ("k",)},
+    "best match without keys": {"choice": BestOf(), "predicates": (Band("ts", "ts", 3, 3), Band("v", "v", 1, 1))},
+    "nearest": {"choice": NearestOf(2, 3), "predicates": (Within(("v", "lo"), ("v", "lo"), 2.0),)},
 }
 
 
@@ -82,8 +85,10 @@ def counted(plan: JoinPlan, tables: Any) -> Counter[tuple]:
 
 
 def hows(shape: str) -> list[dict[str, str]]:
-    if shape.startswith("as of"):
+    if shape.startswith(("as of", "nearest")):
         return [{"how": "left"}, {"how": "inner"}]
+    if shape.startswith("best match"):
+        return [{"how": "left"}, {"how": "inner"}, {"how": "right"}, {"how": "full"}]
     outers = ["row"] if shape.startswith("interval") else ["row", "snapshot"]
     return [{"how": how, "outer": outer} for how, outer in itertools.product(simulator.HOWS, outers)]
 

@@ -13,7 +13,7 @@ Law: a left row leaves once, when the right input's progress P proves its answer
 
 and then takes the nearest of what is there. A right row goes when no left row that waits or can come would take it: the
 smallest of their times is the bound of the history (see `state/history`). Rows with a NULL in key or time take nobody:
-left ones leave at once, right ones go.
+left ones leave when right progress has passed them, right ones go.
 
 Ordered emission holds results until nothing earlier can leave. Cost: sorting of each batch, one merging pass over left
 rows that are ripe and each run of the history; O(log n) copies per right row.

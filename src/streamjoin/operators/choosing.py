@@ -116,6 +116,9 @@ class RunningChoosingJoin(Operator):
         self.area = self._new_area()
         self.waiting = HeldRows()
         self.held = HeldResults()
+        # Rows that can take nobody. They wait for the other input to come as far: whoever follows the results' times
+        # would otherwise take all that leaves meanwhile for late.
+        self.early = [HeldResults(), HeldResults()]
         self.newcomers: list[Batch] = []  # rows that choose, and have not yet said what they take; changelogs only
         self.announced = 0  # so many runs of the area have been looked at by the rows that wait; changelogs only
         self.times = Progress(2)
@@ -154,10 +157,14 @@ class RunningChoosingJoin(Operator):
             self.figures["unmatchable"] += len(hopeless)
             batch = batch.without_matchable()
             if self._stays(number):
-                # Nobody can take them, wherever: no need to ask other buckets.
+                # They meet nobody, wherever: no need to ask other buckets.
                 at_home = hopeless if hopeless.home is None else hopeless.take(hopeless.home)
-                if len(at_home):
-                    yield from self._leave(self._alone(number, at_home))
+                waits = np.full(len(at_home), self.config.emit == "eager" and not self.config.changelog)
+                waits &= at_home.ts > NEVER  # a row without time is never too early
+                if waits.any():
+                    self.early[number].add(self._alone(number, at_home.take(waits)))
+                if not waits.all():
+                    yield from self._leave(self._alone(number, at_home.take(~waits)))
         if len(batch) and number == self.chooser:
             if self.config.changelog:
                 self.newcomers.append(batch)
@@ -212,7 +219,12 @@ class RunningChoosingJoin(Operator):
             elif len(lonely):
                 yield from self._leave(self._alone(self.other, lonely))
         self.announced = len(self.area.kept)
-        for results in self.held.release(self._first_to_come()):
+        for number, early in enumerate(self.early):
+            yield from self._released(early, self.times.of(1 - number))
+        yield from self._released(self.held, self._first_to_come())
+
+    def _released(self, held: HeldResults, bound: int) -> Iterator[Output]:
+        for results in held.release(bound):
             self.figures["results"] += len(results)
             yield results
 
@@ -287,12 +299,12 @@ class RunningChoosingJoin(Operator):
 
     @property
     def progress(self) -> int:
-        return min(self._first_to_come(), self.held.first)
+        return min(self._first_to_come(), self.held.first, *(early.first for early in self.early))
 
     @property
     def footprint(self) -> Footprint:
         area = Footprint(self.area.rows, self.area.nbytes, len(self.area.kept), self.area.removed)
-        return area + self.waiting.footprint + self.held.footprint
+        return sum((part.footprint for part in self.early), area + self.waiting.footprint + self.held.footprint)
 
     def snapshot(self) -> Snapshot:
         assert not self.newcomers, "a snapshot in the middle of a micro-batch"
@@ -300,6 +312,7 @@ class RunningChoosingJoin(Operator):
             self.area.snapshot(f"area{self.other}"),
             self.waiting.snapshot(f"waiting{self.chooser}"),
             self.held.snapshot("held"),
+            *(early.snapshot(f"early{number}") for number, early in enumerate(self.early)),
         ]
         return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
 
@@ -307,7 +320,7 @@ class RunningChoosingJoin(Operator):
         check_snapshot(snapshot, self.config.fingerprint)
         self.times = Progress(2, list(snapshot.manifest["progress"]))
         self.figures = dict(snapshot.manifest["figures"])
-        parts: tuple[SweepArea | HeldRows | HeldResults, ...] = (self.area, self.waiting, self.held)
+        parts: tuple[SweepArea | HeldRows | HeldResults, ...] = (self.area, self.waiting, self.held, *self.early)
         for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
             part.restore(Snapshot(manifest, snapshot.blobs))
         self.announced = len(self.area.kept)

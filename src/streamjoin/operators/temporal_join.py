@@ -128,6 +128,9 @@ class RunningTemporalJoin(Operator):
         self.times = Progress(2)
         self.held = HeldResults()
         self.waiting = [HeldRows(), HeldRows()]
+        # Rows that can meet nobody. They wait for the other input to come as far: whoever follows the results' times
+        # would otherwise take all that leaves meanwhile for late.
+        self.early = [HeldResults(), HeldResults()]
         self.figures = dict.fromkeys(("rows_in", "results", "late", "ghosts", "unmatchable"), 0)
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
@@ -154,7 +157,11 @@ class RunningTemporalJoin(Operator):
             if len(hopeless) and self.config.tracked[number]:
                 # They can meet nobody, anywhere: no need to wait, nor to ask other buckets.
                 at_home = hopeless if hopeless.home is None else hopeless.take(hopeless.home)
-                yield from self._fate(number, Decided(at_home, np.zeros(len(at_home), np.bool_)), final=True)
+                fate = self._fate(number, Decided(at_home, np.zeros(len(at_home), np.bool_)), final=True)
+                if self.config.emit == "ordered":
+                    yield from fate
+                else:
+                    self.early[number].add_all(fate)
             batch = batch.without_matchable()
         if not len(batch):
             return
@@ -227,7 +234,12 @@ class RunningTemporalJoin(Operator):
         for number, area in enumerate(self.areas):
             for decided in area.purge(self._passed(number)):
                 yield from self._leave(self._fate(number, decided))
-        for results in self.held.release(self._first_to_come()):
+        for number, early in enumerate(self.early):
+            yield from self._released(early, self._passed(number))
+        yield from self._released(self.held, self._first_to_come())
+
+    def _released(self, held: HeldResults, bound: int) -> Iterator[Output]:
+        for results in held.release(bound):
             self.figures["results"] += len(results)
             yield results
 
@@ -313,19 +325,21 @@ class RunningTemporalJoin(Operator):
             sum(len(area.kept) for area in self.areas),
             sum(area.removed for area in self.areas),
         )
-        return sum((waiting.footprint for waiting in self.waiting), areas + self.held.footprint)
+        held: tuple[HeldRows | HeldResults, ...] = (*self.waiting, *self.early, self.held)
+        return sum((part.footprint for part in held), areas)
 
     def snapshot(self) -> Snapshot:
         parts = [area.snapshot(f"area{number}") for number, area in enumerate(self.areas)]
         parts += [self.held.snapshot("held")]
         parts += [waiting.snapshot(f"waiting{number}") for number, waiting in enumerate(self.waiting)]
+        parts += [early.snapshot(f"early{number}") for number, early in enumerate(self.early)]
         return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
 
     def restore(self, snapshot: Snapshot) -> None:
         check_snapshot(snapshot, self.config.fingerprint)
         self.times = Progress(2, list(snapshot.manifest["progress"]))
         self.figures = dict(snapshot.manifest["figures"])
-        parts: list[SweepArea | HeldResults | HeldRows] = [*self.areas, self.held, *self.waiting]
+        parts: list[SweepArea | HeldResults | HeldRows] = [*self.areas, self.held, *self.waiting, *self.early]
         for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
             part.restore(Snapshot(manifest, snapshot.blobs))
 

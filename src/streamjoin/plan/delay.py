@@ -14,15 +14,17 @@ Event joins, over `lower <= right - left <= upper`:
 As-of and nearest joins, with the reach `(back, ahead)` of what a left row can take:
     a left row leaves no later than right progress is `ahead` beyond it, and whoever has left was behind that progress:
     by left times results are as late as the left slack, or as `ahead`, if that is more; by right times both reaches
-    later.
+    later. (Rows that can take nobody leave behind right progress as well, without waiting for what is ahead.)
+Best-match joins: the same, with epsilon as both reaches; right rows that nobody took leave a tick later.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from streamjoin.algebra import AsOf, BestOf, Grace, NearestOf
-from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.algebra import AsOf, Grace, NearestOf
+from streamjoin.errors import CallError
+from streamjoin.operators import BestMatchJoin
 from streamjoin.plan.planner import JoinPlan
 
 
@@ -40,16 +42,15 @@ def output_delay(plan: JoinPlan, column: str | None = None) -> int:
         )
     slacks = [_slack(plan, number) for number in (0, 1)]
     source = _source(plan, column)
-    if isinstance(plan.node.choice, BestOf):
-        raise UnsupportedError(
-            "how late results of a best-match join can be is not worked out yet",
-            hint="give withWatermark a delay of your own: the slack of both inputs and twice the epsilon",
-        )
+    if isinstance(plan.join, BestMatchJoin):
+        assert source != "validity"
+        chooser, reach = plan.join.chooser, plan.join.reach
+        return max(slacks[chooser] or 0, reach) + (0 if source == chooser else 2 * reach + 1)
     if isinstance(plan.node.choice, NearestOf):
         assert source != "validity"
         far = plan.node.choice.tolerance or 0
         return max(slacks[0] or 0, far) + (0 if source == 0 else 2 * far)
-    if plan.node.choice is not None:
+    if isinstance(plan.node.choice, AsOf):
         assert source != "validity"
         return _asof_delay(plan.node.choice, slacks[0] or 0, source)
     bounds = plan.node.interval

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 
 class Blobs(Mapping[str, bytes]):
