@@ -97,6 +97,7 @@ _ALL: Final = (
     Kind("table-full", partial(_over_windows, by="k", how="full"), table=True),
     Kind("best-match-left", _best),
     Kind("best-match-full", partial(_best, by="k", how="full")),
+    Kind("best-match-full-without-keys", partial(_best, how="full")),
     Kind("nearest-left", _near),
     Kind("nearest-changelog", partial(_near, by="k", output="changelog")),
     Kind("asof-changelog", partial(_as_of, by="k", output="changelog")),
