@@ -116,9 +116,9 @@ def run_chaos(
             if not outcome.good:
                 for line in failure_lines(outcome, folder, executors):
                     say(line, style="red", markup=False)
-        say(outcome_table(chaos))
-        say(summary(chaos), style="green" if chaos.good else "red")
     finally:
+        say(outcome_table(chaos))  # also of what was done until somebody stopped it
+        say(summary(chaos), style="green" if chaos.good else "red")
         if all(outcome.good for outcome in chaos.outcomes):
             shutil.rmtree(folder, ignore_errors=True)
     return chaos
