@@ -67,7 +67,7 @@ class Steps:
     @staticmethod
     def of(epsilon: float, slacks: Sequence[float]) -> Steps:
         """Steps that are small beside an epsilon, or else beside how late values may be."""
-        size = max(epsilon, *slacks, 0.0) if epsilon == 0 else epsilon
+        size = epsilon or max(slacks, default=0.0)
         return Steps(size / 64 if size > 0 else 2.0**-20)
 
     def count(self, distance: float) -> int:

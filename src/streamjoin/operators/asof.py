@@ -36,6 +36,7 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import after, before, sort_order
 from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin
 from streamjoin.operators.contract import Output
+from streamjoin.operators.joining import described
 from streamjoin.state import Batch, History, Kept, KeyTest, SweepArea
 from streamjoin.state.batch import Indices
 from streamjoin.state.history import same_code, tie_order
@@ -69,8 +70,7 @@ class AsofJoin(ChoosingJoin):
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        schemas = [[(field.name, str(field.type)) for field in schema] for schema in self.schemas]
-        return repr((self.choice, self.how, self.emit, self.late, self.changelog, schemas))
+        return repr((self.choice, self.how, self.emit, self.late, self.changelog, described(self.schemas)))
 
     def build(self) -> RunningAsofJoin:
         """The running operator, empty."""

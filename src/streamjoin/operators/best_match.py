@@ -44,6 +44,7 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import order_keys, rivals, undominated
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
 from streamjoin.operators.choosing import ChoosingJoin
+from streamjoin.operators.joining import described
 from streamjoin.state import Kept, Matching
 from streamjoin.state.batch import Indices
 
@@ -90,10 +91,11 @@ class BestMatchJoin(ChoosingJoin):
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        schemas = [[(field.name, str(field.type)) for field in schema] for schema in self.schemas]
         dimensions = [repr((each.left, each.right, _epsilon(each), type(each).__name__)) for each in self.dimensions]
-        described = self.choice.describe(), dimensions, self.reach
-        return repr((*described, self.how, self.emit, self.late, self.changelog, self.replicated, schemas))
+        which = self.choice.describe(), dimensions, self.reach
+        return repr((
+            *which, self.how, self.emit, self.late, self.changelog, self.replicated, described(self.schemas),
+        ))  # fmt: skip
 
     def build(self) -> RunningBestMatchJoin:
         """The running operator, empty."""

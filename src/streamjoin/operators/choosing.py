@@ -17,23 +17,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy, Progress
+from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask
-from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows, side_by_side
+from streamjoin.operators.contract import Output, Results, Rows, side_by_side
+from streamjoin.operators.joining import JoinConfig, Part, RunningJoin, padded, witness
 from streamjoin.operators.lateness import without_late
-from streamjoin.operators.ordering import HeldResults, HeldRows
-from streamjoin.operators.temporal_join import check_snapshot, padded, whole_snapshot, witness
+from streamjoin.operators.ordering import HeldRows
 from streamjoin.state import Batch, Kept, Snapshot, SweepArea
 from streamjoin.state.batch import Indices
 
 
-class Choosing(Protocol):
+class Choosing(JoinConfig, Protocol):
     """What is asked of the configuration of such a join."""
 
     @property
@@ -50,8 +50,6 @@ class Choosing(Protocol):
     def changelog(self) -> bool: ...
     @property
     def replicated(self) -> tuple[bool, bool]: ...
-    @property
-    def fingerprint(self) -> str: ...
 
 
 class ChoosingJoin:
@@ -104,25 +102,18 @@ class Answer:
 
 
 @dataclass
-class RunningChoosingJoin(Operator):
+class RunningChoosingJoin(RunningJoin):
     """A join at work whose rows choose."""
 
     config: Choosing
-    inputs: int = 2
-    figures: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.chooser, self.other = self.config.chooser, 1 - self.config.chooser
         self.area = self._new_area()
         self.waiting = HeldRows()
-        self.held = HeldResults()
-        # Rows that can take nobody. They wait for the other input to come as far: whoever follows the results' times
-        # would otherwise take all that leaves meanwhile for late.
-        self.early = [HeldResults(), HeldResults()]
         self.newcomers: list[Batch] = []  # rows that choose, and have not yet said what they take; changelogs only
         self.announced = 0  # so many runs of the area have been looked at by the rows that wait; changelogs only
-        self.times = Progress(2)
-        self.figures = dict.fromkeys(("rows_in", "results", "late", "unmatchable"), 0)
 
     @abstractmethod
     def _new_area(self) -> SweepArea:
@@ -159,12 +150,12 @@ class RunningChoosingJoin(Operator):
             if self._stays(number):
                 # They meet nobody, wherever: no need to ask other buckets.
                 at_home = hopeless if hopeless.home is None else hopeless.take(hopeless.home)
-                waits = np.full(len(at_home), self.config.emit == "eager" and not self.config.changelog)
-                waits &= at_home.ts > NEVER  # a row without time is never too early
-                if waits.any():
-                    self.early[number].add(self._alone(number, at_home.take(waits)))
-                if not waits.all():
-                    yield from self._leave(self._alone(number, at_home.take(~waits)))
+                timed, timeless = at_home.split(at_home.ts > NEVER)  # a row without time is never too early
+                alone = self._alone(number, timed)
+                if self.config.emit == "eager" and not self.config.changelog:
+                    alone = self._not_early(number, alone)
+                yield from self._leave(alone)
+                yield from self._leave(self._alone(number, timeless))
         if len(batch) and number == self.chooser:
             if self.config.changelog:
                 self.newcomers.append(batch)
@@ -198,14 +189,6 @@ class RunningChoosingJoin(Operator):
 
     # -- progress moves ------------------------------------------------------------------------------------------------
 
-    def on_progress(self, number: int, time: int) -> Iterator[Output]:
-        self.times.advance(number, time)
-        yield from self._settle()
-
-    def on_end(self) -> Iterator[Output]:
-        self.times.finish()
-        yield from self._settle()
-
     def _settle(self) -> Iterator[Output]:
         yield from self.on_batches_end()
         yield from self._choose_final()
@@ -219,14 +202,7 @@ class RunningChoosingJoin(Operator):
             elif len(lonely):
                 yield from self._leave(self._alone(self.other, lonely))
         self.announced = len(self.area.kept)
-        for number, early in enumerate(self.early):
-            yield from self._released(early, self.times.of(1 - number))
-        yield from self._released(self.held, self._first_to_come())
-
-    def _released(self, held: HeldResults, bound: int) -> Iterator[Output]:
-        for results in held.release(bound):
-            self.figures["results"] += len(results)
-            yield results
+        yield from self._release()
 
     # -- results leave -------------------------------------------------------------------------------------------------
 
@@ -274,7 +250,7 @@ class RunningChoosingJoin(Operator):
     def _leave(self, results: Results) -> Iterator[Output]:
         if self.config.emit == "ordered":
             self.held.add(results)
-        else:
+        elif len(results):
             self.figures["results"] += len(results)
             yield results
 
@@ -285,7 +261,6 @@ class RunningChoosingJoin(Operator):
         return min(self.times.of(self.chooser), self.waiting.first)
 
     def _first_to_come(self) -> int:
-        """No result with a smaller `ts` is made any more."""
         bound = self._first_choice_to_come()
         if self.config.how == "full":
             undecided = self.area.first_undecided(unmatched_only=True)
@@ -297,30 +272,13 @@ class RunningChoosingJoin(Operator):
         """Rows that end here or earlier have been taken by all who can take them."""
         return self._first_choice_to_come()
 
-    @property
-    def progress(self) -> int:
-        return min(self._first_to_come(), self.held.first, *(early.first for early in self.early))
-
-    @property
-    def footprint(self) -> Footprint:
-        area = Footprint(self.area.rows, self.area.nbytes, len(self.area.kept), self.area.removed)
-        return sum((part.footprint for part in self.early), area + self.waiting.footprint + self.held.footprint)
+    def _own_parts(self) -> dict[str, Part]:
+        return {f"area{self.other}": self.area, f"waiting{self.chooser}": self.waiting}
 
     def snapshot(self) -> Snapshot:
         assert not self.newcomers, "a snapshot in the middle of a micro-batch"
-        parts = [
-            self.area.snapshot(f"area{self.other}"),
-            self.waiting.snapshot(f"waiting{self.chooser}"),
-            self.held.snapshot("held"),
-            *(early.snapshot(f"early{number}") for number, early in enumerate(self.early)),
-        ]
-        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
+        return super().snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(2, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        parts: tuple[SweepArea | HeldRows | HeldResults, ...] = (self.area, self.waiting, self.held, *self.early)
-        for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(manifest, snapshot.blobs))
+        super().restore(snapshot)
         self.announced = len(self.area.kept)

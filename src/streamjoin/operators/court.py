@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.operators.contract import Footprint, Results
+from streamjoin.operators.joining import check_snapshot, whole_snapshot
 from streamjoin.operators.ordering import HeldResults, HeldRows
-from streamjoin.operators.temporal_join import check_snapshot, whole_snapshot
 from streamjoin.operators.verdict import RunningVerdict, Verdict
 from streamjoin.state import Batch, Snapshot
 

@@ -30,6 +30,7 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
 from streamjoin.operators.choosing import ChoosingJoin
+from streamjoin.operators.joining import described
 from streamjoin.state import Kept, Matching
 from streamjoin.state.batch import Indices
 from streamjoin.state.history import tie_order
@@ -68,8 +69,7 @@ class NearestJoin(ChoosingJoin):
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        schemas = [[(field.name, str(field.type)) for field in schema] for schema in self.schemas]
-        return repr((self.choice, self.within, self.how, self.emit, self.late, self.changelog, schemas))
+        return repr((self.choice, self.within, self.how, self.emit, self.late, self.changelog, described(self.schemas)))
 
     def build(self) -> RunningNearestJoin:
         """The running operator, empty."""

@@ -12,14 +12,14 @@ partners.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from streamjoin.algebra import FOREVER
 from streamjoin.algebra.interval import Mask
-from streamjoin.operators.contract import Footprint, Output, Results
+from streamjoin.operators.contract import Footprint, Results
 from streamjoin.state import Batch, Blobs, Snapshot, table_from_bytes, table_to_bytes
 
 
@@ -43,12 +43,6 @@ class HeldResults:
         """Let results wait."""
         if len(results):
             self.parts[uuid.uuid4().hex] = results
-
-    def add_all(self, outputs: Iterable[Output]) -> None:
-        """Let all results of these outputs wait; there must be nothing else."""
-        for output in outputs:
-            assert isinstance(output, Results)
-            self.add(output)
 
     def release(self, bound: int) -> Iterator[Results]:
         """The results with `ts < bound`, sorted."""

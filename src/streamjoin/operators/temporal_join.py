@@ -33,25 +33,24 @@ Not here: more than two inputs, state larger than memory, priorities.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Emit, How, LatePolicy, Outer, Progress
+from streamjoin.algebra import Emit, How, LatePolicy, Outer
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import Hold
-from streamjoin.errors import CallError, SnapshotError
+from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
-from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows, null_rows, side_by_side
+from streamjoin.operators.contract import Output, Results, Rows, side_by_side
+from streamjoin.operators.joining import Part, RunningJoin, described, padded, witness
 from streamjoin.operators.lateness import without_late
-from streamjoin.operators.ordering import HeldResults, HeldRows
-from streamjoin.state import Batch, Decided, Matching, Snapshot, SweepArea
+from streamjoin.operators.ordering import HeldRows
+from streamjoin.state import Batch, Decided, Matching, SweepArea
 from streamjoin.state.batch import Indices
-from streamjoin.state.snapshot import FORMAT
 from streamjoin.state.sweep_area import Kept
 
 # Which inputs' rows must know whether they had a partner.
@@ -102,10 +101,9 @@ class TemporalJoin:
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        schemas = [[(field.name, str(field.type)) for field in schema] for schema in self.schemas]
         return repr((
             self.matching.first, self.matching.tests, self.matching.timed, self.how, self.outer, self.emit, self.hold,
-            self.late, self.validity, self.replicated, schemas,
+            self.late, self.validity, self.replicated, described(self.schemas),
         ))  # fmt: skip
 
     def build(self) -> RunningTemporalJoin:
@@ -114,24 +112,18 @@ class TemporalJoin:
 
 
 @dataclass
-class RunningTemporalJoin(Operator):
+class RunningTemporalJoin(RunningJoin):
     """One temporal join at work."""
 
     config: TemporalJoin
-    inputs: int = 2
-    figures: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         config = self.config
         by_parts = config.outer == "snapshot"
         self.areas = [SweepArea(config.matching, tracked, tracked and by_parts) for tracked in config.tracked]
-        self.times = Progress(2)
-        self.held = HeldResults()
         self.waiting = [HeldRows(), HeldRows()]
-        # Rows that can meet nobody. They wait for the other input to come as far: whoever follows the results' times
-        # would otherwise take all that leaves meanwhile for late.
-        self.early = [HeldResults(), HeldResults()]
-        self.figures = dict.fromkeys(("rows_in", "results", "late", "ghosts", "unmatchable"), 0)
+        self.figures["ghosts"] = 0
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
 
@@ -155,13 +147,13 @@ class RunningTemporalJoin(Operator):
             batch, hopeless = batch.split(batch.matchable)
             self.figures["unmatchable"] += len(hopeless)
             if len(hopeless) and self.config.tracked[number]:
-                # They can meet nobody, anywhere: no need to wait, nor to ask other buckets.
+                # They can meet nobody, anywhere: no need to ask other buckets.
                 at_home = hopeless if hopeless.home is None else hopeless.take(hopeless.home)
-                fate = self._fate(number, Decided(at_home, np.zeros(len(at_home), np.bool_)), final=True)
-                if self.config.emit == "ordered":
-                    yield from fate
-                else:
-                    self.early[number].add_all(fate)
+                for alone in self._fate(number, Decided(at_home, np.zeros(len(at_home), np.bool_)), final=True):
+                    assert isinstance(alone, Results)
+                    alone = alone if self.config.emit == "ordered" else self._not_early(number, alone)
+                    if len(alone):
+                        yield alone
             batch = batch.without_matchable()
         if not len(batch):
             return
@@ -216,14 +208,6 @@ class RunningTemporalJoin(Operator):
 
     # -- progress moves ------------------------------------------------------------------------------------------------
 
-    def on_progress(self, number: int, time: int) -> Iterator[Output]:
-        self.times.advance(number, time)
-        yield from self._settle()
-
-    def on_end(self) -> Iterator[Output]:
-        self.times.finish()
-        yield from self._settle()
-
     def _settle(self) -> Iterator[Output]:
         if self.config.emit == "ordered" and self.config.hold == "inputs":
             bound = self.times.least()
@@ -234,14 +218,7 @@ class RunningTemporalJoin(Operator):
         for number, area in enumerate(self.areas):
             for decided in area.purge(self._passed(number)):
                 yield from self._leave(self._fate(number, decided))
-        for number, early in enumerate(self.early):
-            yield from self._released(early, self._passed(number))
-        yield from self._released(self.held, self._first_to_come())
-
-    def _released(self, held: HeldResults, bound: int) -> Iterator[Output]:
-        for results in held.release(bound):
-            self.figures["results"] += len(results)
-            yield results
+        yield from self._release()
 
     def _passed(self, number: int) -> int:
         """Rows of this input that end here or earlier can meet nobody any more."""
@@ -303,13 +280,7 @@ class RunningTemporalJoin(Operator):
         """Rows that end here or earlier have met all whom they can meet."""
         return self.times.least()
 
-    @property
-    def progress(self) -> int:
-        # Between a batch and the next progress, results may wait that nothing undecided precedes any more.
-        return min(self._first_to_come(), self.held.first)
-
     def _first_to_come(self) -> int:
-        """No result with a smaller `ts` is made any more."""
         bound = self.times.least()
         unmatched_only = self.config.outer == "row"
         for area in self.areas:
@@ -317,62 +288,10 @@ class RunningTemporalJoin(Operator):
             bound = bound if undecided is None else min(bound, undecided)
         return bound
 
-    @property
-    def footprint(self) -> Footprint:
-        areas = Footprint(
-            sum(area.rows for area in self.areas),
-            sum(area.nbytes for area in self.areas),
-            sum(len(area.kept) for area in self.areas),
-            sum(area.removed for area in self.areas),
-        )
-        held: tuple[HeldRows | HeldResults, ...] = (*self.waiting, *self.early, self.held)
-        return sum((part.footprint for part in held), areas)
-
-    def snapshot(self) -> Snapshot:
-        parts = [area.snapshot(f"area{number}") for number, area in enumerate(self.areas)]
-        parts += [self.held.snapshot("held")]
-        parts += [waiting.snapshot(f"waiting{number}") for number, waiting in enumerate(self.waiting)]
-        parts += [early.snapshot(f"early{number}") for number, early in enumerate(self.early)]
-        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(2, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        parts: list[SweepArea | HeldResults | HeldRows] = [*self.areas, self.held, *self.waiting, *self.early]
-        for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(manifest, snapshot.blobs))
-
-
-def witness(rows: Batch, *parts: Times) -> Batch:
-    """Word that these rows met someone (in these parts of their validity): everything but their payload."""
-    return Batch(pa.table({}), rows.ts, rows.te, rows.group, parts, origin=rows.origin)
-
-
-def padded(schemas: Sequence[pa.Schema], number: int, payload: pa.Table, ts: Times, te: Times) -> Results:
-    """Rows of input `number` as results, with NULLs for the other inputs."""
-    members = [payload if i == number else null_rows(schema, len(ts)) for i, schema in enumerate(schemas)]
-    return Results(side_by_side(members), ts, te)
-
-
-def whole_snapshot(fingerprint: str, times: Progress, figures: dict[str, int], parts: Sequence[Snapshot]) -> Snapshot:
-    """The snapshot of an operator, made of those of its parts."""
-    manifest = {
-        "format": FORMAT,
-        "fingerprint": fingerprint,
-        "progress": list(times.times),
-        "figures": dict(figures),
-        "parts": [part.manifest for part in parts],
-    }
-    return Snapshot(manifest, ChainMap(*(part.blobs for part in parts)))  # type: ignore[arg-type]
-
-
-def check_snapshot(snapshot: Snapshot, fingerprint: str) -> None:
-    """Refuse a snapshot of another format or another configuration."""
-    if snapshot.manifest.get("format") != FORMAT:
-        raise SnapshotError(f"this snapshot has format {snapshot.manifest.get('format')}, this version reads {FORMAT}")
-    if snapshot.manifest["fingerprint"] != fingerprint:
-        raise SnapshotError(
-            f"this state was made by another join: {snapshot.manifest['fingerprint']}, not {fingerprint}",
-            hint="start with an empty state, or restore the old configuration",
-        )
+    def _own_parts(self) -> dict[str, Part]:
+        return {
+            "area0": self.areas[0],
+            "area1": self.areas[1],
+            "waiting0": self.waiting[0],
+            "waiting1": self.waiting[1],
+        }

@@ -23,8 +23,8 @@ import pyarrow as pa
 from streamjoin.algebra import How, Outer, Progress
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.contract import Footprint, Operator, Output, Results, side_by_side
+from streamjoin.operators.joining import check_snapshot, padded, whole_snapshot
 from streamjoin.operators.ordering import HeldRows
-from streamjoin.operators.temporal_join import check_snapshot, padded, whole_snapshot
 from streamjoin.state import Batch, Snapshot
 from streamjoin.state.batch import Indices
 
