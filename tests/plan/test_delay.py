@@ -89,6 +89,14 @@ def test_what_has_no_bound_is_refused(plan: dict[str, Any], column: str | None, 
         output_delay(planned("keys", **plan), column)
 
 
+def test_steps_of_doubles_are_no_time() -> None:
+    plan = planned("best match")
+    assert output_delay(plan) == SLACK  # above the epsilon of 3
+    counted = replace(plan, join=replace(plan.join, choice=replace(plan.join.choice, reach=66)))
+    with pytest.raises(CallError, match="not ordered by a time"):
+        output_delay(counted)
+
+
 def test_an_endless_window_has_no_bound() -> None:
     plan = planned("keys")
     endless = replace(plan.node.inputs[0], window=Unbounded())

@@ -23,6 +23,11 @@ class NearestOf:
     tolerance: int | None = None
     tie_break: tuple[str, ...] = ()
 
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How far before and after a left row, in time, a taken right row can lie."""
+        return (self.tolerance or 0, self.tolerance or 0)
+
     def describe(self, in_units: Callable[[int], str] = str) -> str:
         """In words, for `explain`."""
         which = "nearest right row" if self.k == 1 else f"{self.k} nearest right rows"

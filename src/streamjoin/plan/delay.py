@@ -43,16 +43,17 @@ def output_delay(plan: JoinPlan, column: str | None = None) -> int:
     slacks = [_slack(plan, number) for number in (0, 1)]
     source = _source(plan, column)
     if isinstance(plan.join, BestMatchJoin):
+        if plan.join.choice.reach is not None:
+            raise CallError(
+                "these streams are not ordered by a time, so their results cannot be late by one",
+                hint="order them by a timestamp with ordered_by=",
+            )
         assert source != "validity"
         chooser, reach = plan.join.chooser, plan.join.reach
         return max(slacks[chooser] or 0, reach) + (0 if source == chooser else 2 * reach + 1)
-    if isinstance(plan.node.choice, NearestOf):
+    if isinstance(plan.node.choice, AsOf | NearestOf):
         assert source != "validity"
-        far = plan.node.choice.tolerance or 0
-        return max(slacks[0] or 0, far) + (0 if source == 0 else 2 * far)
-    if isinstance(plan.node.choice, AsOf):
-        assert source != "validity"
-        return _asof_delay(plan.node.choice, slacks[0] or 0, source)
+        return _delay_of_choice(plan.node.choice.reach, slacks[0] or 0, source)
     bounds = plan.node.interval
     if bounds is not None:
         assert source != "validity"
@@ -66,12 +67,12 @@ def output_delay(plan: JoinPlan, column: str | None = None) -> int:
     return delay + (0 if source == "validity" else _length(plan, source))
 
 
-def _asof_delay(choice: AsOf, slack: int, source: int) -> int:
-    back, ahead = choice.reach
+def _delay_of_choice(reach: tuple[int | None, int | None], slack: int, source: int) -> int:
+    back, ahead = reach
     if ahead is None:
         raise CallError(
-            f'without tolerance a left row may wait for ever for its answer with direction="{choice.direction}", '
-            "so results can be late without bound",
+            "without tolerance a left row that looks ahead may wait for ever for its answer, so results can be late "
+            "without bound",
             hint="give tolerance=",
         )
     delay = max(slack, ahead)
