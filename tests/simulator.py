@@ -29,6 +29,7 @@ from streamjoin.algebra import (
     Band,
     BestOf,
     Fixed,
+    Near,
     NearestOf,
     Now,
     Overlaps,
@@ -303,11 +304,16 @@ def draw_best_match_case(seed: int) -> Case:
         arrivals.append(rows)
     if steps is not None:
         slack = (steps.count(slack[0] / 10), steps.count(slack[1] / 10))
+    compared = [name for name in others if name in ("v", "x", "z") and rng.random() < 0.4]
     dominates = dominance if rng.random() < 0.7 else DOMINATES[dominance]
     node = JoinNode(
         inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts" if progresses else None) for _ in range(2)),
         by=keys if rng.random() < 0.5 else (),
-        predicates=tuple(Band(name, name, epsilon, epsilon) for name, epsilon in dimensions),
+        predicates=tuple(
+            # Twice the distance, at most twice the epsilon: the same candidates by a function.
+            Near(name, name, 2 * epsilon, _twice_apart) if name in compared else Band(name, name, epsilon, epsilon)
+            for name, epsilon in dimensions
+        ),
         choice=BestOf(dominates, None if steps is None else steps.count(dimensions[0][1])),
         axis=TimeAxis.INTEGER if progresses else None,
         time_type=pa.int64() if progresses else None,
@@ -323,6 +329,11 @@ def draw_best_match_case(seed: int) -> Case:
 
     sides = (arrivals[0], arrivals[1])
     return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
+
+
+def _twice_apart(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return 2 * np.abs(one - two)
 
 
 def _number(row: dict, steps: Steps) -> None:
