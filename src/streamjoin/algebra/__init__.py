@@ -1,5 +1,6 @@
 """What things mean: time, validity, windows, predicates, progress and policies. Plain values, no Arrow, no Spark."""
 
+from streamjoin.algebra.aggregate import Aggregate, AggregateFunction
 from streamjoin.algebra.asof import AsOf, Direction
 from streamjoin.algebra.best_match import BestOf, Dominance, Near, Steps
 from streamjoin.algebra.interval import FOREVER, NEVER
@@ -21,11 +22,13 @@ from streamjoin.algebra.predicate import (
 )
 from streamjoin.algebra.progress import Progress
 from streamjoin.algebra.time import Arrival, Duration, TimeAxis, arrival
-from streamjoin.algebra.window import Fixed, Now, Range, Unbounded, Validity, Window
+from streamjoin.algebra.window import Fixed, Now, Range, Rows, Unbounded, Validity, Window
 
 __all__ = [
     "FOREVER",
     "NEVER",
+    "Aggregate",
+    "AggregateFunction",
     "Arrival",
     "AsOf",
     "Band",
@@ -50,6 +53,7 @@ __all__ = [
     "Predicate",
     "Progress",
     "Range",
+    "Rows",
     "Steps",
     "Theta",
     "TimeAxis",

@@ -8,6 +8,7 @@ A window turns a time stamp `ts` into a validity `[ts, te)`:
     Now()               te = ts + 1 tick
     Unbounded()         te = forever
     Validity(a, b)      the element brings both ends itself; NULL b means forever
+    Rows(n)             te = the time stamp of the n-th later element, unknown until it comes
 
 Windows are frozen values. What a user writes (`Range("2 seconds")`) is resolved against the time axis once, when the
 call is made; `ends` then works on ticks alone. A window whose ends are only learned from later elements (row windows)
@@ -138,6 +139,40 @@ class Unbounded(Window):
 
     def ends(self, ts: Times) -> Times:
         return np.full(len(ts), FOREVER, np.int64)
+
+
+@dataclass(frozen=True)
+class Rows(Window):
+    """The newest `size` elements, by time stamp and then by arrival; with `by`, of each group.
+
+    An element ends when the `size`-th later one starts. Until that one is there its end is unknown, and what depends on
+    it waits. When the input ends, the last elements stay without an end; with `drain` they end just after the last one.
+
+    >>> Rows(100, by=("sensor",)).resolve(TimeAxis.INTEGER).ends_known
+    False
+    """
+
+    ends_known: ClassVar[bool] = False
+
+    size: int
+    by: object = None
+    drain: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int):
+            raise CallError(f"a row window counts rows, got {self.size!r}", hint="sj.Rows(100); for a time, sj.Range")
+        if self.size < 1:
+            raise CallError(
+                f"row window size must be at least 1, got {self.size}", hint="use Now() for the current instant only"
+            )
+        if not isinstance(self.drain, bool):
+            raise CallError(f"drain must be True or False, got {self.drain!r}")
+
+    def resolve(self, axis: TimeAxis) -> Rows:
+        return self
+
+    def ends(self, ts: Times) -> Times:
+        raise AssertionError("the ends of a row window come with later rows")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,270 @@
+"""The relational algebra over lifetimes: what a query means, as a tree of relations.
+
+A *relation* is a multiset of elements: columns, and a validity `[ts, te)`. Every node here is snapshot-reducible: its
+snapshot at `t` is the ordinary relational operator, applied to its children's snapshots at `t`.
+
+    Stream        a stream seen through a window
+    Selection     the elements for which a condition is true
+    Projection    columns computed from columns
+    Union         UNION ALL; multiplicities add up
+    Distinct      each payload at most once
+    Difference    EXCEPT, or EXCEPT ALL with `every`
+    Intersection  INTERSECT, or INTERSECT ALL with `every`
+    Join          pairs that match while both are valid; outer joins by snapshot
+    Aggregation   one element per group, cut at every start and end of one of the group's elements
+
+Two joins are not: they take *events*, streams without a window, and give rows without a validity. Only selections and
+projections may stand above and below them.
+
+    AsOfJoin       each left row with the nearest right row in time
+    BestMatchJoin  each left row with the best of the right rows near it
+
+Conditions and computed columns are Spark SQL, over the child's column names in backquotes: `` `R.x` > 3 ``. Names are
+unique within a relation; set operators go by position and take the first child's names. Nodes are frozen values: rules
+turn trees into trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from streamjoin.algebra import Aggregate, Direction, How, Predicate, Window
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A node of the tree."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns, in order."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        """What it reads."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Stream(Relation):
+    """The stream `source` through a window. `reads` has, for each column, its name here and in the stream.
+
+    `time` is the stream's time column; None where the window is a `Validity`, which names its own. Without a window it is
+    a stream of events.
+
+    >>> from streamjoin.algebra import Range
+    >>> Stream("R", (("R.x", "x"),), "ts", Range(5)).columns
+    ('R.x',)
+    """
+
+    source: str
+    reads: tuple[tuple[str, str], ...]
+    time: str | None
+    window: Window | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.reads)
+
+
+@dataclass(frozen=True)
+class Selection(Relation):
+    """The elements for which the condition is true (neither false nor NULL)."""
+
+    child: Relation
+    condition: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Projection(Relation):
+    """Columns computed from the child's: for each its name, and the expression."""
+
+    child: Relation
+    computed: tuple[tuple[str, str], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.computed)
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Union(Relation):
+    """The elements of all children."""
+
+    parts: tuple[Relation, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.parts[0].columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return self.parts
+
+
+@dataclass(frozen=True)
+class Distinct(Relation):
+    """At each instant every payload at most once. NULLs are equal here, and so are NaNs."""
+
+    child: Relation
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Difference(Relation):
+    """At each instant the payloads of the left child that the right one has not; `every`: max(0, m - n) times."""
+
+    left: Relation
+    right: Relation
+    every: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Intersection(Relation):
+    """At each instant the payloads that both children have; `every`: min(m, n) times."""
+
+    left: Relation
+    right: Relation
+    every: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Join(Relation):
+    """Pairs of elements that match while both are valid.
+
+    `predicates` are `Equals`, `Band`, `Overlaps` and `Within` over column names, the left child's first; `theta` is any
+    further condition over the columns of both. The two children have no column name in common.
+    """
+
+    left: Relation
+    right: Relation
+    predicates: tuple[Predicate, ...] = ()
+    theta: str | None = None
+    how: How = "inner"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns if self.how in ("semi", "anti") else self.left.columns + self.right.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Aggregation(Relation):
+    """For each group, between two neighbouring instants at which one of its elements starts or ends, one element. No
+    element where the group is empty. Without keys everything is one group. NULL keys are a group.
+    """
+
+    child: Relation
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.keys + tuple(aggregate.name for aggregate in self.aggregates)
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class AsOfJoin(Relation):
+    """Each left row with the nearest right row of its keys in one direction; `times` and `keys` are pairs of columns.
+
+    `tolerance` is a number, or text such as "5 seconds". `how` is left or inner.
+    """
+
+    left: Relation
+    right: Relation
+    times: tuple[str, str]
+    keys: tuple[tuple[str, str], ...] = ()
+    direction: Direction = "backward"
+    exact: bool = True
+    tolerance: int | str | None = None
+    how: How = "left"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class BestMatchJoin(Relation):
+    """Each left row with the right rows near it that no other one dominates.
+
+    `dimensions` has, for each, the left column, the right column and the largest distance: a number, or text such as
+    "5 seconds". The first is the one that streams are ordered by. `how` is left, inner, right or full.
+    """
+
+    left: Relation
+    right: Relation
+    dimensions: tuple[tuple[str, str, float | str], ...]
+    keys: tuple[tuple[str, str], ...] = ()
+    how: How = "left"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+ToStream = Literal["istream", "dstream", "rstream"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A relation, and what leaves of it: its elements, or with `to_stream` its changes.
+
+    `istream`: what appears, when it appears. `dstream`: what disappears. `rstream`: the whole snapshot, at each instant
+    at which it has changed.
+    """
+
+    relation: Relation
+    to_stream: ToStream | None = None
