@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamjoin.plan.binding import codes_are_exact, group_codes, number_values, time_values
+from streamjoin.state.columns import codes_are_exact, group_codes, number_values, time_values
 
 NOON = datetime.datetime(2024, 2, 29, 12)
 BIG = Decimal("12345678901234567890.123")

@@ -44,7 +44,7 @@ def met(area: SweepArea, place: int, rows: list[int], pieces: list[Piece] | None
     kept.note()
     if pieces is not None:
         start, end = (np.array(column, np.int64) for column in zip(*pieces, strict=True))
-        kept.pieces.append((np.array(rows, np.int64), start, end))
+        kept.pieces.append((np.array(rows, np.int64), start, end, np.full(len(start), -1)))
 
 
 def fates(decided: list[Decided]) -> dict[int, tuple[bool, list[Piece]]]:

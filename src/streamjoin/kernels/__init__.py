@@ -13,9 +13,11 @@ from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.multiplicity import OPERATORS, multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
+from streamjoin.kernels.ring import move_rings, push_rings
 from streamjoin.kernels.sorting import merge_order, order_keys, sort_order
 from streamjoin.kernels.within import METRICS, within_pairs
 
@@ -23,6 +25,7 @@ __all__ = [
     "METRICS",
     "MOST_GRID_AXES",
     "NO_CELL_LIMIT",
+    "OPERATORS",
     "PAIRS_PER_CHUNK",
     "after",
     "band_pairs",
@@ -35,10 +38,13 @@ __all__ = [
     "hash_bytes",
     "hash_integers",
     "merge_order",
+    "move_rings",
+    "multiplicity_sweep",
     "order_keys",
     "overlap_pairs",
     "packed_cells",
     "parts_of_validity",
+    "push_rings",
     "rivals",
     "sort_order",
     "spread_over_buckets",

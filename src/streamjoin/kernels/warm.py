@@ -14,8 +14,10 @@ from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import bucket_of_cells, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.multiplicity import multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
+from streamjoin.kernels.ring import move_rings, push_rings
 from streamjoin.kernels.sorting import _SMALL, merge_order, sort_order
 from streamjoin.kernels.within import within_pairs
 
@@ -47,3 +49,7 @@ def load_kernels() -> None:
     combine_hashes(zero, zero)
     hash_bytes(np.zeros(2, np.int64), np.zeros(0, np.uint8))
     parts_of_validity(zero, one, (zero, zero, one), covered=True)
+    rings, pool = tuple(np.zeros(1, np.int64) + size for size in (0, 1, 0, 0)), np.zeros((3, 1), np.int64)
+    move_rings(zero, zero, one, rings, pool, pool)
+    push_rings(zero, np.zeros((3, 1), np.int64), 1, rings, pool)
+    multiplicity_sweep(0, (zero, zero, zero, one), np.zeros((1, 2), np.int64), -one, np.zeros((3, 1), np.int64), 0, 0)

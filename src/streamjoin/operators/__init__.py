@@ -1,23 +1,31 @@
 """When things happen: operators own progress, purging and emission; sweep areas own matching."""
 
+from streamjoin.operators.aggregating import Aggregating
 from streamjoin.operators.asof import AsofJoin
 from streamjoin.operators.best_match import BestMatchJoin
 from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows
 from streamjoin.operators.court import Court
+from streamjoin.operators.multiplicity import Multiplicity
 from streamjoin.operators.nearest import NearestJoin
+from streamjoin.operators.row_window import RowWindow
 from streamjoin.operators.temporal_join import TemporalJoin
 from streamjoin.operators.verdict import Verdict
+from streamjoin.operators.wait import Waiting
 
 __all__ = [
+    "Aggregating",
     "AsofJoin",
     "BestMatchJoin",
     "Court",
     "Footprint",
+    "Multiplicity",
     "NearestJoin",
     "Operator",
     "Output",
     "Results",
+    "RowWindow",
     "Rows",
     "TemporalJoin",
     "Verdict",
+    "Waiting",
 ]

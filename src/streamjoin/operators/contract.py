@@ -2,6 +2,7 @@
 
     on_batch(input, batch)    rows arrive; results that can leave at once come back
     on_batches_end()          all batches of a micro-batch are there
+    on_ends(input, ends)      ends of rows that came before, and were not known then
     on_progress(input, t)     no on-time row with `ts < t` comes on this input any more
     on_end()                  nothing comes any more on any input; everything held leaves
     progress                  no result with a smaller `ts` leaves any more
@@ -10,7 +11,10 @@
 The caller hands over all batches of a micro-batch, then moves progress: a row is late only against progress that
 earlier micro-batches made. What comes back is an iterator, so that a large result never lies in memory as a whole; the
 caller exhausts it before the next call. What leaves has a name: results, and rows that are late, undecided or
-witnesses.
+witnesses; and ends of results that left before theirs were known.
+
+Law of unknown ends: an end that is not known is not before the progress of its input. So ends come before the progress
+that reaches them, and a row whose end is unknown can still meet everyone who comes.
 """
 
 from __future__ import annotations
@@ -24,8 +28,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra.interval import Mask, Times
-from streamjoin.state import Batch, Snapshot
+from streamjoin.state import Batch, Ends, Snapshot
 from streamjoin.state.batch import Indices
+from streamjoin.state.holders import NO_HOLDER
 
 RowsName = Literal["late", "candidate", "witness"]
 
@@ -55,13 +60,14 @@ class Footprint:
 @dataclass(frozen=True)
 class Results:
     """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity. In a
-    changelog they may be `retracted`: results no longer.
+    changelog they may be `retracted`: results no longer. Where an end is not known yet, `holder` says who will know it.
     """
 
     payload: pa.Table
     ts: Times
     te: Times
     retracted: bool = False
+    holder: Indices | None = None
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -75,7 +81,9 @@ class Results:
         """The results at these positions, or where this mask is true."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        return Results(self.payload.take(pa.array(rows)), self.ts[rows], self.te[rows], self.retracted)
+        holder = None if self.holder is None else self.holder[rows]
+        payload = self.payload.take(pa.array(rows)) if self.payload.num_columns else self.payload
+        return Results(payload, self.ts[rows], self.te[rows], self.retracted, holder)
 
     def sorted(self) -> Results:
         """The same results ordered by (ts, te)."""
@@ -83,23 +91,29 @@ class Results:
 
     def to_table(self) -> pa.Table:
         """The results as one Arrow table, to be stored or sent."""
-        return self.payload.append_column("ts", pa.array(self.ts)).append_column("te", pa.array(self.te))
+        table = self.payload.append_column("ts", pa.array(self.ts)).append_column("te", pa.array(self.te))
+        return table if self.holder is None else table.append_column("holder", pa.array(self.holder))
 
     @staticmethod
     def from_table(table: pa.Table) -> Results:
         """The inverse of `to_table`."""
-        payload = table.drop_columns(["ts", "te"])
-        return Results(payload.combine_chunks(), table["ts"].to_numpy(), table["te"].to_numpy())
+        arrays = {name: table[name].to_numpy() for name in ("ts", "te", "holder") if name in table.column_names}
+        return Results(table.drop_columns(list(arrays)).combine_chunks(), **arrays)
 
     @staticmethod
     def concat(parts: Sequence[Results]) -> Results:
         """All results of several, one after the other."""
         if len(parts) == 1:
             return parts[0]
+        holder = None
+        if any(part.holder is not None for part in parts):
+            known = [np.full(len(part), NO_HOLDER) if part.holder is None else part.holder for part in parts]
+            holder = np.concatenate(known)
         return Results(
             pa.concat_tables([part.payload for part in parts]).combine_chunks(),
             np.concatenate([part.ts for part in parts]),
             np.concatenate([part.te for part in parts]),
+            holder=holder,
         )
 
 
@@ -112,7 +126,7 @@ class Rows:
     batch: Batch
 
 
-Output = Results | Rows
+Output = Results | Rows | Ends
 
 
 class Operator(ABC):
@@ -127,6 +141,10 @@ class Operator(ABC):
 
     def on_batches_end(self) -> Iterator[Output]:
         """All batches of a micro-batch are there, before progress moves. Most operators have nothing to say then."""
+        yield from ()
+
+    def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
+        """Ends of an input's rows become known, before its progress reaches them. Most inputs have only known ends."""
         yield from ()
 
     @abstractmethod

@@ -23,10 +23,10 @@ from streamjoin.algebra.interval import Times
 from streamjoin.errors import SnapshotError
 from streamjoin.operators.contract import Footprint, Operator, Output, Results, null_rows, side_by_side
 from streamjoin.operators.ordering import HeldResults, HeldRows
-from streamjoin.state import Batch, Snapshot, SweepArea
+from streamjoin.state import Batch, PendingEnds, Snapshot, SweepArea
 from streamjoin.state.snapshot import FORMAT
 
-Part = SweepArea | HeldRows | HeldResults
+Part = SweepArea | HeldRows | HeldResults | PendingEnds
 
 
 class JoinConfig(Protocol):
@@ -115,6 +115,8 @@ class RunningJoin(Operator):
 def _footprint(part: Part) -> Footprint:
     if isinstance(part, SweepArea):
         return Footprint(part.rows, part.nbytes, len(part.kept), part.removed)
+    if isinstance(part, PendingEnds):
+        return Footprint(len(part), part.nbytes, len(part.parts))
     return part.footprint
 
 

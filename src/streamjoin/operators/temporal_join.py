@@ -28,6 +28,9 @@ forgotten.
 Where rows are replicated over buckets no bucket alone knows that a row met nobody: it says what it knows (candidates
 and witnesses), and `verdict` decides.
 
+Ends may be unknown when a row comes (see `state.holders`). Such a row is joined and kept like one that never ends; a
+result leaves with a holder of its own, and its end follows when it is known: the smaller of the members' ends.
+
 Not here: more than two inputs, state larger than memory, priorities.
 """
 
@@ -40,7 +43,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Emit, How, LatePolicy, Outer
+from streamjoin.algebra import FOREVER, Emit, How, LatePolicy, Outer
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
@@ -49,8 +52,9 @@ from streamjoin.operators.contract import Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import Part, RunningJoin, described, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
-from streamjoin.state import Batch, Decided, Matching, SweepArea
+from streamjoin.state import Batch, Decided, Ends, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices
+from streamjoin.state.holders import NO_HOLDER, first_holder
 from streamjoin.state.sweep_area import Kept
 
 # Which inputs' rows must know whether they had a partner.
@@ -80,6 +84,8 @@ class TemporalJoin:
     late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
     validity: bool = True
     replicated: tuple[bool, bool] = (False, False)
+    producer: int = 0
+    bucket: int = 0
 
     def __post_init__(self) -> None:
         if self.emit == "ordered" and "join" in self.late:
@@ -103,7 +109,7 @@ class TemporalJoin:
         """Two operators may share a snapshot iff this is equal."""
         return repr((
             self.matching.first, self.matching.tests, self.matching.timed, self.how, self.outer, self.emit, self.hold,
-            self.late, self.validity, self.replicated, described(self.schemas),
+            self.late, self.validity, self.replicated, described(self.schemas), self.producer, self.bucket,
         ))  # fmt: skip
 
     def build(self) -> RunningTemporalJoin:
@@ -123,6 +129,7 @@ class RunningTemporalJoin(RunningJoin):
         by_parts = config.outer == "snapshot"
         self.areas = [SweepArea(config.matching, tracked, tracked and by_parts) for tracked in config.tracked]
         self.waiting = [HeldRows(), HeldRows()]
+        self.pending = PendingEnds(first_holder(config.producer, config.bucket))
         self.figures["ghosts"] = 0
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
@@ -176,19 +183,29 @@ class RunningTemporalJoin(RunningJoin):
         one, two = (kept.run.rows for kept in pair)
         i, j = indices
         ts, te = np.maximum(one.ts[i], two.ts[j]), np.minimum(one.te[i], two.te[j])
+        unknown = (_unknown(one, i), _unknown(two, j))
         for number, (kept, rows) in enumerate(zip(pair, indices, strict=True)):
             if kept.matched is not None:
-                yield from self._mark(number, kept, rows, ts, te)
+                yield from self._mark(number, kept, rows, (ts, te, unknown[1 - number]))
         if self.config.how not in ("semi", "anti"):
             if not self.config.validity:
                 te = ts
             payload = side_by_side([one.payload.take(pa.array(i)), two.payload.take(pa.array(j))])
-            yield Results(payload, ts, te)
+            if unknown[0] is None and unknown[1] is None:
+                yield Results(payload, ts, te)
+            else:
+                members = tuple(np.full(len(te), NO_HOLDER) if holder is None else holder for holder in unknown)
+                holder = self.pending.add((members[0], members[1]), te, (self.times.of(0), self.times.of(1)))
+                yield Results(payload, ts, np.where(holder < 0, te, FOREVER), holder=holder)
 
-    def _mark(self, number: int, kept: Kept, rows: Indices, ts: Times, te: Times) -> Iterator[Output]:
+    def _mark(
+        self, number: int, kept: Kept, rows: Indices, parts: tuple[Times, Times, Indices | None]
+    ) -> Iterator[Output]:
+        """Rows of a tracked input have met partners, from when to when; the last are holders of the partners' ends."""
         assert kept.matched is not None
         if self.config.outer == "snapshot":
-            kept.pieces.append((rows, ts, te))
+            ts, te, holder = parts
+            kept.pieces.append((rows, ts, te, np.full(len(ts), NO_HOLDER) if holder is None else holder))
             kept.note()
         newly = np.unique(rows)
         newly = newly[~kept.matched[newly]]
@@ -206,6 +223,14 @@ class RunningTemporalJoin(RunningJoin):
         if self.config.how == "semi" and len(met):
             yield Results(side_by_side([met.payload]), met.ts, met.te)
 
+    def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
+        self.areas[number].settle(ends)
+        if self.areas[1 - number].covered:
+            for kept in self.areas[1 - number].kept:
+                kept.settle_pieces(ends)
+        self.pending.settle(number, ends)
+        yield from ()
+
     # -- progress moves ------------------------------------------------------------------------------------------------
 
     def _settle(self) -> Iterator[Output]:
@@ -215,6 +240,7 @@ class RunningTemporalJoin(RunningJoin):
                 released = waiting.release(lambda rows: rows.ts < bound)
                 if released is not None:
                     yield from self._leave(self._join(number, released))
+        yield from self.pending.known((self.times.of(0), self.times.of(1)))
         for number, area in enumerate(self.areas):
             for decided in area.purge(self._passed(number)):
                 yield from self._leave(self._fate(number, decided))
@@ -294,4 +320,12 @@ class RunningTemporalJoin(RunningJoin):
             "area1": self.areas[1],
             "waiting0": self.waiting[0],
             "waiting1": self.waiting[1],
+            "pending": self.pending,
         }
+
+
+def _unknown(rows: Batch, which: Indices) -> Indices | None:
+    """The holders of those ends that are not known, -1 for the others; None when there are none."""
+    if rows.holder is None:
+        return None
+    return np.where(rows.te[which] == FOREVER, rows.holder[which], NO_HOLDER)

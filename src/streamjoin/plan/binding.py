@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from streamjoin.algebra import FOREVER, NEVER, InvalidPolicy, Overlaps, Predicate, Validity, Window, Within
 from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.errors import InvalidRowError
-from streamjoin.kernels import combine_hashes, hash_bytes, hash_integers, order_keys
+from streamjoin.kernels import order_keys
 from streamjoin.state import Batch
-from streamjoin.state.batch import Indices
+from streamjoin.state.columns import codes_are_exact, finite, group_codes, number_values, time_values
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class InputBinding:
         for predicate in self.predicates:
             columns = [number_values(table[name]) for name in predicate.columns(self.number)]
             if isinstance(predicate, Within):
-                columns = [_finite(*column) for column in columns]
+                columns = [finite(*column) for column in columns]
             if self.ordered and not values:
                 ts, te = self._ordered(*columns[0])
             for _, present in columns:
@@ -119,120 +118,3 @@ class InputBinding:
             f"input {self.number} has {rows.num_rows} invalid row(s), the first is {first}: {why}",
             hint='repair or filter such rows, or choose invalid="drop" or invalid="output"',
         )
-
-
-def codes_are_exact(types: list[pa.DataType]) -> bool:
-    """Whether key codes are the values themselves, so that equal codes need no proof.
-
-    >>> codes_are_exact([pa.int32()]), codes_are_exact([pa.string()]), codes_are_exact([pa.int32(), pa.int32()])
-    (True, False, False)
-    """
-    return len(types) == 1 and _fits_64_bits(types[0])
-
-
-def _fits_64_bits(kind: pa.DataType) -> bool:
-    if pa.types.is_decimal(kind):
-        return bool(kind.precision <= 18)
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_temporal(kind)
-    )
-
-
-def group_codes(columns: list[pa.ChunkedArray], rows: int) -> tuple[Indices, Mask]:
-    """One code per row for its keys, and which rows have keys that can equal anything.
-
-    >>> codes, present = group_codes([pa.chunked_array([[1, None, 1]])], 3)
-    >>> bool(codes[0] == codes[2]), present.tolist()
-    (True, [True, False, True])
-    """
-    present = np.ones(rows, np.bool_)
-    if not columns:
-        return np.zeros(rows, np.int64), present
-    codes: Indices | None = None
-    for column in columns:
-        code, there = _code(column)
-        present &= there
-        if len(columns) > 1 and _fits_64_bits(column.type):
-            code = hash_integers(code)
-        codes = code if codes is None else combine_hashes(codes, code)
-    assert codes is not None
-    return np.where(present, codes, 0), present
-
-
-def _code(column: pa.ChunkedArray) -> tuple[Indices, Mask]:
-    if _fits_64_bits(column.type):
-        values, present = number_values(column)
-        if values.dtype == np.float64:
-            values = (values + 0.0).view(np.int64)  # adding zero makes -0.0 and 0.0 the same bits
-        return values, present
-    array = _one_chunk(column)
-    present = _present(array)
-    if pa.types.is_decimal(array.type):
-        halves = _decimal_halves(array)
-        return combine_hashes(np.ascontiguousarray(halves[:, 1]), np.ascontiguousarray(halves[:, 0])), present
-    array = array.cast(pa.large_binary())
-    _, offsets, data = array.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    content = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return hash_bytes(bounds, content), present
-
-
-def number_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[Any], Mask]:
-    """The values as int64 or float64, and which are neither NULL nor NaN. Decimals become their unscaled integers.
-
-    >>> values, present = number_values(pa.chunked_array([[1.5, None, float("nan")]]))
-    >>> present.tolist()
-    [True, False, False]
-    """
-    array = _one_chunk(column)
-    present = _present(array)
-    if pa.types.is_decimal(array.type):
-        return np.ascontiguousarray(_decimal_halves(array)[:, 0]), present
-    if pa.types.is_floating(array.type):
-        floats = array.cast(pa.float64()).fill_null(0.0).to_numpy()
-        present = present & ~np.isnan(floats)
-        return np.where(present, floats, 0.0), present
-    return time_values(column)
-
-
-def _finite(values: npt.NDArray[Any], present: Mask) -> tuple[npt.NDArray[Any], Mask]:
-    """An infinite coordinate is at no distance from anything, and has no place on a sphere: as if it were NaN."""
-    finite = np.isfinite(values)
-    return np.where(finite, values, 0), present & finite
-
-
-def time_values(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], Mask]:
-    """Ticks of a time stamp, date, integer or boolean column, and which are not NULL.
-
-    >>> time_values(pa.chunked_array([[3, None]]))[0].tolist()
-    [3, 0]
-    """
-    array = _one_chunk(column)
-    present = _present(array)
-    if pa.types.is_date32(array.type) or pa.types.is_time32(array.type):
-        array = array.cast(pa.int32())
-    return array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), present
-
-
-def _present(array: pa.Array) -> Mask:
-    if array.null_count == 0:
-        return np.ones(len(array), np.bool_)
-    return pc.is_valid(array).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
-def _one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
-
-
-def _decimal_halves(array: pa.Array) -> npt.NDArray[np.int64]:
-    """The low and the high 64 bits of decimals; NULLs may hold anything."""
-    array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    _, data = array.buffers()
-    if data is None:
-        return np.zeros((len(array), 2), np.int64)
-    return np.frombuffer(data, np.int64).reshape(-1, 2)[array.offset : array.offset + len(array)]

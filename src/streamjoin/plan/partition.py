@@ -31,9 +31,9 @@ import pyarrow.compute as pc
 from streamjoin.algebra import Band, Within
 from streamjoin.algebra.interval import Mask
 from streamjoin.kernels import bucket_of_cells, cells_of, combine_hashes, hash_integers, spread_over_buckets
-from streamjoin.plan.binding import group_codes, number_values
 from streamjoin.state import Batch, PairTest
 from streamjoin.state.batch import Indices
+from streamjoin.state.columns import group_codes, number_values
 from streamjoin.state.matching import grid_axes, grid_radius
 
 # A cell is this many times as wide as the reach of the predicate: one row in eight goes to a second cell per axis.

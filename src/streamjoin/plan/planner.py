@@ -23,7 +23,7 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import MOST_GRID_AXES
 from streamjoin.operators import AsofJoin, BestMatchJoin, NearestJoin, TemporalJoin, Verdict
 from streamjoin.operators.temporal_join import TRACKED
-from streamjoin.plan.binding import InputBinding, codes_are_exact
+from streamjoin.plan.binding import InputBinding
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.naming import INVALID_FLAG, LATE_FLAG, OutputNaming, name_columns
 from streamjoin.plan.nodes import JoinNode
@@ -38,6 +38,7 @@ from streamjoin.plan.partition import (
 from streamjoin.runtime import Arrivals
 from streamjoin.state import Batch, GridAxis, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.batch import Indices
+from streamjoin.state.columns import codes_are_exact
 
 A_BATCH: Final = Arrivals((None, None))  # a batch makes no progress: it ends
 

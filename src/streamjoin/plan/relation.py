@@ -51,8 +51,8 @@ class Relation:
 class Stream(Relation):
     """The stream `source` through a window. `reads` has, for each column, its name here and in the stream.
 
-    `time` is the stream's time column; None where the window is a `Validity`, which names its own. Without a window it is
-    a stream of events.
+    `time` is the stream's time column; None where the window is a `Validity`, which names its own. Without a window it
+    is a stream of events.
 
     >>> from streamjoin.algebra import Range
     >>> Stream("R", (("R.x", "x"),), "ts", Range(5)).columns

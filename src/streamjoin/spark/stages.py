@@ -24,7 +24,7 @@ from streamjoin.plan.naming import INVALID_FLAG, LATE_FLAG
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.runtime import finish, run_micro_batch
 from streamjoin.spark.packing import Packet
-from streamjoin.state import Batch, Blobs, Snapshot
+from streamjoin.state import Batch, Blobs, Ends, Snapshot
 
 StageName = Literal["join", "verdict"]
 
@@ -148,6 +148,8 @@ class RunningJoinStage:
                 yield Packet(self.bucket, 0, "results", output.to_table())
             else:
                 yield self._final(output)
+        elif isinstance(output, Ends):
+            raise AssertionError("ends of results are followed by whoever keeps them, before anything is sent")
         elif output.name == "late":
             yield self._marked(LATE_FLAG, output.input, output.batch.payload)
         else:

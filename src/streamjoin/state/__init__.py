@@ -1,25 +1,38 @@
 """What is remembered: batches, value-sorted runs, and the sweep areas that keep and forget them."""
 
 from streamjoin.state.batch import Batch
+from streamjoin.state.catalogue import Catalogue
 from streamjoin.state.history import History
+from streamjoin.state.holders import Ends, HolderIndex
 from streamjoin.state.matching import GridAxis, KeyTest, Matching, PairTest, ValueTest
+from streamjoin.state.open_pieces import OpenPieces
+from streamjoin.state.pending_ends import PendingEnds
+from streamjoin.state.row_rings import RowRings
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 from streamjoin.state.sweep_area import Decided, Kept, SweepArea
+from streamjoin.state.time_queue import TimeQueue
 
 __all__ = [
     "Batch",
     "Blobs",
+    "Catalogue",
     "Decided",
+    "Ends",
     "GridAxis",
     "History",
+    "HolderIndex",
     "Kept",
     "KeyTest",
     "Matching",
+    "OpenPieces",
     "PairTest",
+    "PendingEnds",
+    "RowRings",
     "Run",
     "Snapshot",
     "SweepArea",
+    "TimeQueue",
     "ValueTest",
     "table_from_bytes",
     "table_to_bytes",

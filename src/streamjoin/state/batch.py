@@ -8,6 +8,7 @@
     matchable  False for rows that can match nothing: a NULL or NaN key or value, an empty value interval
     origin     a number that all replicas of one row share, where a row goes to several buckets
     home       True for exactly one of the replicas
+    holder     where an end is not known yet, who will know it (see `holders`); -1 where it is known
 
 A batch travels as one Arrow table: its payload, and its arrays in columns whose names begin with `__sj_`.
 """
@@ -42,6 +43,7 @@ class Batch:
     matchable: Mask | None = None
     origin: Indices | None = None
     home: Mask | None = None
+    holder: Indices | None = None
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -67,6 +69,7 @@ class Batch:
             None if self.matchable is None else self.matchable[rows],
             None if self.origin is None else self.origin[rows],
             None if self.home is None else self.home[rows],
+            None if self.holder is None else self.holder[rows],
         )
 
     def split(self, mask: Mask) -> tuple[Batch, Batch]:
@@ -85,6 +88,10 @@ class Batch:
         """The same rows, once it has been settled that all of them can match."""
         return replace(self, matchable=None)
 
+    def with_known_ends(self) -> Batch:
+        """The same rows, said to have ends that are known."""
+        return replace(self, holder=np.full(len(self), -1, np.int64))
+
     @staticmethod
     def concat(batches: Sequence[Batch]) -> Batch:
         """All rows of several batches of the same shape, one after the other, in one piece of memory."""
@@ -95,6 +102,8 @@ class Batch:
                 batch if batch.matchable is not None else replace(batch, matchable=np.ones(len(batch), np.bool_))
                 for batch in batches
             ]
+        if any(batch.holder is not None for batch in batches):
+            batches = [batch if batch.holder is not None else batch.with_known_ends() for batch in batches]
         return Batch.from_table(pa.concat_tables([batch.to_table() for batch in batches]))
 
     def to_table(self) -> pa.Table:
@@ -102,7 +111,9 @@ class Batch:
         arrays: dict[str, Any] = {"ts": self.ts, "te": self.te, "group": self.group}
         arrays |= {f"value{i}": column for i, column in enumerate(self.values)}
         arrays |= {
-            name: column for name in ("matchable", "origin", "home") if (column := getattr(self, name)) is not None
+            name: column
+            for name in ("matchable", "origin", "home", "holder")
+            if (column := getattr(self, name)) is not None
         }
         columns = [*self.payload.columns, *(pa.array(column) for column in arrays.values())]
         names = [*self.payload.column_names, *(RESERVED_PREFIX + name for name in arrays)]
@@ -135,4 +146,5 @@ class Batch:
             optional("matchable"),
             optional("origin"),
             optional("home"),
+            optional("holder"),
         )

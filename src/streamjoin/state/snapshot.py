@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 
 
 class Blobs(Mapping[str, bytes]):

@@ -12,6 +12,10 @@ Three operations: `insert` a batch as a run, `probe` with a run of another input
    copying the other half is paid for by what goes. So at most half of what is kept is expired, and after progress has
    passed everything, nothing is kept.
 
+Ends may be unknown when a row comes (see `holders`): such a row is kept, and found, as one that never ends. `settle`
+puts ends in their place; they wait to be reached in a queue of their own, unsorted until then. What is stored of a row
+stays as it is, so ends are stored beside it.
+
 Rows that must know their fate (outer, semi, anti joins) are *tracked*: `purge` hands out the removed ones together with
 whether they had a partner. Cost of a purge: O(log n) per run when nothing expires, O(expired) when rows are tracked.
 """
@@ -27,16 +31,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra.interval import NEVER, Mask, Times
+from streamjoin.algebra.interval import FOREVER, NEVER, Mask, Times
 from streamjoin.kernels import expired_mask
 from streamjoin.state.batch import Batch, Indices
+from streamjoin.state.holders import Ends, HolderIndex
 from streamjoin.state.layout import Layout
 from streamjoin.state.matching import Matching
 from streamjoin.state.run import Run, merged_order
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state.time_queue import TimeQueue
 
 Pieces = tuple[Indices, Times, Times]
-NO_PIECES: Pieces = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+# The same with the holder of the end, -1 where it is known.
+HeldPieces = tuple[Indices, Times, Times, Indices]
+_NOTHING: Indices = np.empty(0, np.int64)
+NO_PIECES: Pieces = (_NOTHING, _NOTHING, _NOTHING)
 
 
 @dataclass(frozen=True)
@@ -58,10 +67,31 @@ class Kept:
     fresh: bool = True  # came after the last purge: nothing of it has been removed, not even what is behind progress
     layout: Layout | None = None  # where its rows are stored; None as long as nobody has asked
     cut: int = NEVER  # rows of its parts that end here or earlier have been left behind
-    pieces: list[Pieces] = field(default_factory=list)
+    pieces: list[HeldPieces] = field(default_factory=list)
     # Names what has been noted beside the run: new with every change, and with every attempt at it, so that two
     # attempts at one micro-batch can never take each other's notes for their own.
     notes: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def __post_init__(self) -> None:
+        self.expiry: TimeQueue | None = None  # of rows whose ends are known, where there are others
+        holder = self.run.rows.holder
+        if holder is not None:
+            self.index = HolderIndex(holder)
+            self.expiry = TimeQueue()
+            self._expect(np.flatnonzero((holder < 0) | (self.run.rows.te < FOREVER)))
+
+    def _expect(self, rows: Indices) -> None:
+        assert self.expiry is not None
+        self.expiry.add(self.run.rows.te[rows], pa.table({"row": rows}))
+
+    def settle(self, ends: Ends) -> Indices:
+        """Ends of rows become known; the rows."""
+        if self.expiry is None:
+            return _NOTHING
+        rows, te = self.index.find(ends)
+        self.run.rows.te[rows] = te
+        self._expect(rows)
+        return rows
 
     def note(self) -> None:
         """What lies beside the run has changed."""
@@ -73,12 +103,22 @@ class Kept:
             self.layout = Layout.whole(len(self.run))
         return self.layout
 
-    def all_pieces(self) -> Pieces:
+    def all_pieces(self) -> HeldPieces:
         """The pieces of all rows, in one."""
         if len(self.pieces) > 1:
-            row, start, end = (np.concatenate(columns) for columns in zip(*self.pieces, strict=True))
-            self.pieces = [(row, start, end)]
-        return self.pieces[0] if self.pieces else NO_PIECES
+            row, start, end, holder = (np.concatenate(columns) for columns in zip(*self.pieces, strict=True))
+            self.pieces = [(row, start, end, holder)]
+        return self.pieces[0] if self.pieces else (_NOTHING, _NOTHING, _NOTHING, _NOTHING)
+
+    def settle_pieces(self, ends: Ends) -> None:
+        """Ends of partners become known, and with them those of pieces."""
+        row, start, end, holder = self.all_pieces()
+        places, te = HolderIndex(holder).find(ends)
+        if len(places):
+            end, holder = end.copy(), holder.copy()
+            end[places], holder[places] = np.minimum(end[places], te), -1
+            self.pieces = [(row, start, end, holder)]
+            self.note()
 
 
 @dataclass
@@ -94,6 +134,8 @@ class SweepArea:
     progress: int = NEVER
     removed: int = 0  # rows that have physically gone
     kept: list[Kept] = field(default_factory=list)
+    # Ends of rows that had been stored without, and in which parts those are.
+    late_ends: list[tuple[str, Ends, frozenset[str]]] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -111,9 +153,21 @@ class SweepArea:
         self.kept.append(kept)
         return kept
 
+    def settle(self, ends: Ends) -> None:
+        """Ends of rows that came without become known."""
+        for kept in self.kept:
+            rows = kept.settle(ends)
+            if len(rows) and kept.layout is not None:
+                part_of = kept.layout.part_of
+                parts = np.unique(part_of[rows]) if part_of is not None else [0]
+                names = frozenset(kept.layout.names[part] for part in parts)
+                holder = kept.run.rows.holder
+                assert holder is not None
+                self.late_ends.append((uuid.uuid4().hex, Ends(holder[rows], kept.run.rows.te[rows]), names))
+
     def alive(self, kept: Kept) -> Mask | None:
         """Which rows of a run are still there; None when all are."""
-        if kept.fresh or kept.run.first_end > self.progress:
+        if kept.fresh or (kept.expiry is None and kept.run.first_end > self.progress):
             return None
         return expired_mask(kept.run.rows.te, self.progress)[0]
 
@@ -135,39 +189,53 @@ class SweepArea:
         self.progress = max(self.progress, progress)
         for kept in self.kept:
             kept.fresh = False
-            if self.tracked and kept.run.first_end <= self.progress:
-                decided = self._hand_out(kept)
-                if decided is not None:
-                    yield decided
+            if kept.expiry is not None or (self.tracked and kept.run.first_end <= self.progress):
+                expired = self._expired(kept)
+                if self.tracked and len(expired):
+                    yield self._hand_out(kept, expired)
         before = self.rows
         self.kept = [
-            self._merge([kept]) if self._half_expired(kept.run) else kept
+            self._merge([kept]) if self._half_expired(kept) else kept
             for kept in self.kept
-            if kept.run.last_end > self.progress
+            if not self._all_expired(kept)
         ]
         self._merge_geometrically()
         self.removed += before - self.rows
 
-    def _half_expired(self, run: Run) -> bool:
-        return run.first_end <= self.progress and run.half_end <= self.progress
+    def _half_expired(self, kept: Kept) -> bool:
+        if kept.expiry is not None:
+            return 2 * kept.expired >= len(kept.run)
+        return kept.run.first_end <= self.progress and kept.run.half_end <= self.progress
 
-    def _hand_out(self, kept: Kept) -> Decided | None:
+    def _all_expired(self, kept: Kept) -> bool:
+        return kept.expired == len(kept.run) if kept.expiry is not None else kept.run.last_end <= self.progress
+
+    def _expired(self, kept: Kept) -> Indices:
+        """The rows that have expired since they were last asked for."""
+        if kept.expiry is not None:
+            due = kept.expiry.take(self.progress + 1 if self.progress < FOREVER else FOREVER)
+            rows = _NOTHING if due is None else due[1]["row"].to_numpy()
+            if self.progress == FOREVER:  # at the end also those that never end
+                rows = np.concatenate([rows, np.flatnonzero(kept.run.rows.te == FOREVER)])
+            kept.expired += len(rows)
+            return np.sort(rows)
         run = kept.run
-        ends = run.by_end
-        reached = int(np.searchsorted(run.rows.te[ends], self.progress, side="right"))
-        if reached == kept.expired:
-            return None
-        positions = np.sort(ends[kept.expired : reached])
-        kept.expired = reached
+        reached = int(np.searchsorted(run.rows.te[run.by_end], self.progress, side="right"))
+        rows, kept.expired = run.by_end[kept.expired : reached], reached
+        return np.sort(rows)
+
+    def _hand_out(self, kept: Kept, positions: Indices) -> Decided:
+        run = kept.run
         assert kept.matched is not None
         pieces = NO_PIECES
         if self.covered:
             new_row = np.full(len(run), -1, np.int64)
             new_row[positions] = np.arange(len(positions))
-            row, start, end = kept.all_pieces()
+            row, start, end, holder = kept.all_pieces()
             mine = new_row[row] >= 0
-            pieces = (new_row[row[mine]], start[mine], end[mine])
-            kept.pieces = [(row[~mine], start[~mine], end[~mine])]
+            # A piece whose end is unknown lasts as long as the row.
+            pieces = (new_row[row[mine]], start[mine], np.minimum(end[mine], run.rows.te[row[mine]]))
+            kept.pieces = [(row[~mine], start[~mine], end[~mine], holder[~mine])]
             kept.note()
         return Decided(run.rows.take(positions), kept.matched[positions], pieces)
 
@@ -190,7 +258,7 @@ class SweepArea:
         alive, gone = expired_mask(self.matching.ends(everything, order), self.progress)
         if gone:
             order = order[alive]
-        run = self.matching.run_of(everything.take(order))
+        run = self.matching.run_of(_known(everything.take(order)))
         layout = Layout.merged([self._layout(part) for part in parts], [len(part.run) for part in parts], order)
         layout = layout.tidied(run.rows.nbytes / max(1, len(run)))
         if not self.tracked:
@@ -200,9 +268,10 @@ class SweepArea:
         new_row[order] = np.arange(len(order))
         pieces, offset = [], 0
         for part in parts:
-            row, start, end = part.all_pieces()
+            row, start, end, holder = part.all_pieces()
             moved = new_row[row + offset]
-            pieces.append((moved[moved >= 0], start[moved >= 0], end[moved >= 0]))
+            there = moved >= 0
+            pieces.append((moved[there], start[there], end[there], holder[there]))
             offset += len(part.run)
         return Kept(run, matched, 0, False, layout, self.progress, pieces if self.covered else [])
 
@@ -228,12 +297,23 @@ class SweepArea:
             figures = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
             stored_as = {"cut": kept.cut, "parts": layout.names, "stored_rows": layout.stored_rows}
             runs.append({**figures, **stored_as, "notes": kept.notes, "names": names})
-        return Snapshot({"progress": self.progress, "removed": self.removed, "runs": runs}, Blobs(makers))
+        stored_parts = {part for kept in self.kept for part in kept.parts().names}
+        self.late_ends = [late for late in self.late_ends if late[2] & stored_parts]
+        ends = []
+        for late_id, late, parts in self.late_ends:
+            makers[f"{name}/ends/{late_id}"] = partial(_ends_bytes, late)
+            ends.append({"id": late_id, "name": f"{name}/ends/{late_id}", "parts": sorted(parts)})
+        manifest = {"progress": self.progress, "removed": self.removed, "runs": runs, "ends": ends}
+        return Snapshot(manifest, Blobs(makers))
 
     def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
         self.progress = snapshot.manifest["progress"]
         self.removed = snapshot.manifest["removed"]
+        self.late_ends = [
+            (entry["id"], Ends.from_table(table_from_bytes(snapshot.blobs[entry["name"]])), frozenset(entry["parts"]))
+            for entry in snapshot.manifest["ends"]
+        ]
         self.kept = []
         for entry in snapshot.manifest["runs"]:
             names = entry["names"]
@@ -244,12 +324,14 @@ class SweepArea:
                 kept.matched = np.unpackbits(bits, count=entry["rows"]).astype(np.bool_)
             if self.covered:
                 table = table_from_bytes(snapshot.blobs[names["pieces"]])
-                kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to"))]
+                kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to", "holder"))]
+            if kept.expiry is not None and not kept.fresh:
+                kept.expiry.take(self.progress + 1)
             self.kept.append(kept)
 
     def _read_run(self, entry: dict[str, Any], blobs: Sequence[bytes]) -> tuple[Run, Layout]:
         """A run from its parts."""
-        parts = [self.matching.run_of(Batch.from_table(table_from_bytes(blob))) for blob in blobs]
+        parts = [self.matching.run_of(self._with_late_ends(Batch.from_table(table_from_bytes(blob)))) for blob in blobs]
         layout = Layout(tuple(entry["parts"]), tuple(entry["stored_rows"]))
         if len(parts) == 1 and len(parts[0]) == entry["rows"]:
             return replace(parts[0], id=entry["id"]), layout
@@ -261,6 +343,27 @@ class SweepArea:
             layout = replace(layout, part_of=label[order])
         return replace(self.matching.run_of(everything.take(order)), id=entry["id"]), layout
 
+    def _with_late_ends(self, rows: Batch) -> Batch:
+        """Rows as they were stored, with the ends that were learned afterwards."""
+        if rows.holder is None:
+            return rows
+        rows, index = replace(rows, te=rows.te.copy()), HolderIndex(rows.holder)
+        for _, ends, _ in self.late_ends:
+            positions, te = index.find(ends)
+            rows.te[positions] = te
+        return rows
+
+
+def _known(rows: Batch) -> Batch:
+    """The same rows, without holders when all ends are known."""
+    if rows.holder is None or ((rows.holder >= 0) & (rows.te == FOREVER)).any():
+        return rows
+    return replace(rows, holder=None)
+
+
+def _ends_bytes(ends: Ends) -> bytes:
+    return table_to_bytes(ends.to_table())
+
 
 def _part_bytes(run: Run, layout: Layout, part: int) -> bytes:
     rows = layout.rows_of(part)
@@ -271,5 +374,5 @@ def _mask_bytes(mask: Mask) -> bytes:
     return np.packbits(mask).tobytes()
 
 
-def _pieces_bytes(pieces: Pieces) -> bytes:
-    return table_to_bytes(pa.table(dict(zip(("row", "from", "to"), pieces, strict=True))))
+def _pieces_bytes(pieces: HeldPieces) -> bytes:
+    return table_to_bytes(pa.table(dict(zip(("row", "from", "to", "holder"), pieces, strict=True))))

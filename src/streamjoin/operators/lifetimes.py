@@ -1,0 +1,266 @@
+"""What operators share that follow the snapshots of their inputs: events in time order, and pieces of results.
+
+An element is two events: it starts, and it ends. Events wait until no earlier one can come (`TimeQueue`: unsorted until
+they are due); an element whose end is unknown has its second event when the end is learned. Then the operator goes
+through the events, and says which pieces of its result have been opened and closed.
+
+Law: events before the least progress of all inputs are complete. Starts before it have all come, and an end that is
+unknown is not before it.
+
+A piece that is opened leaves at once, with a holder, because nobody knows for how long it will last; a piece that is
+closed in the same step leaves with its end. So results of any age are never held back, and whoever reads them can make
+progress.
+"""
+
+from __future__ import annotations
+
+import uuid
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import FOREVER, Progress
+from streamjoin.algebra.interval import Mask, Times
+from streamjoin.operators.contract import Footprint, Operator, Output
+from streamjoin.operators.joining import check_snapshot, whole_snapshot
+from streamjoin.state import Batch, Blobs, Catalogue, Ends, HolderIndex, Snapshot, TimeQueue, table_from_bytes
+from streamjoin.state.batch import Indices
+from streamjoin.state.snapshot import table_to_bytes
+
+
+class LifetimesConfig(Protocol):
+    """What is asked of a configuration here."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def inputs(self) -> int: ...
+
+
+@dataclass
+class UnknownPart:
+    """Rows whose ends are not known, and which of them still wait."""
+
+    holder: Indices
+    rows: pa.Table
+    waits: Mask
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    note: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def __post_init__(self) -> None:
+        self.index = HolderIndex(self.holder)
+
+
+@dataclass
+class UnknownEnds:
+    """Rows that wait for ends that are not known: what is said of an element when it ends."""
+
+    parts: list[UnknownPart] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return sum(int(part.waits.sum()) for part in self.parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept."""
+        return sum(int(part.rows.nbytes) + part.holder.nbytes for part in self.parts)
+
+    def add(self, holder: Indices, rows: pa.Table) -> None:
+        """Rows begin to wait."""
+        if len(holder):
+            self.parts.append(UnknownPart(holder, rows, np.ones(len(holder), np.bool_)))
+
+    def settle(self, ends: Ends) -> Iterator[tuple[Times, pa.Table]]:
+        """The rows whose ends these are."""
+        for part in self.parts:
+            positions, te = part.index.find(ends)
+            if len(positions):
+                part.waits[positions] = False
+                part.note = uuid.uuid4().hex
+                yield te, part.rows.take(pa.array(positions))
+        self.parts = [_tidied(part) for part in self.parts if part.waits.any()]
+
+    def snapshot(self, name: str) -> Snapshot:
+        """What waits, to be stored."""
+        makers = {}
+        for part in self.parts:
+            makers[f"{name}/{part.id}"] = partial(_bytes, part)
+            makers[f"{name}/{part.id}/{part.note}"] = partial(_mask_bytes, part.waits.copy())
+        parts = [[part.id, part.note, len(part.waits)] for part in self.parts]
+        return Snapshot({"name": name, "parts": parts}, Blobs(makers))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        name, self.parts = snapshot.manifest["name"], []
+        for part, note, rows in snapshot.manifest["parts"]:
+            table = table_from_bytes(snapshot.blobs[f"{name}/{part}"])
+            bits = np.frombuffer(snapshot.blobs[f"{name}/{part}/{note}"], np.uint8)
+            waits = np.unpackbits(bits, count=rows).astype(np.bool_)
+            holder = table["__sj_holder"].to_numpy()
+            self.parts.append(UnknownPart(holder, table.drop_columns(["__sj_holder"]), waits, part, note))
+
+
+def _tidied(part: UnknownPart) -> UnknownPart:
+    if 4 * int(part.waits.sum()) > len(part.waits):
+        return part
+    positions = np.flatnonzero(part.waits)
+    return UnknownPart(part.holder[positions], part.rows.take(pa.array(positions)), np.ones(len(positions), np.bool_))
+
+
+def _bytes(part: UnknownPart) -> bytes:
+    return table_to_bytes(part.rows.append_column("__sj_holder", pa.array(part.holder)))
+
+
+def _mask_bytes(mask: Mask) -> bytes:
+    return np.packbits(mask).tobytes()
+
+
+class Members:
+    """How many elements of each code have not ended."""
+
+    def __init__(self) -> None:
+        self.count = np.zeros(0, np.int64)
+        self.note = uuid.uuid4().hex
+
+    def add(self, codes: Indices, sign: int) -> Indices:
+        """Elements of these codes have come (1) or ended (-1); the codes that have none left."""
+        if not len(codes):
+            return codes
+        missing = int(codes.max()) + 1 - len(self.count)
+        if missing > 0:
+            self.count = np.concatenate([self.count, np.zeros(max(missing, len(self.count)), np.int64)])
+        touched, times = np.unique(codes, return_counts=True)
+        self.count[touched] += sign * times
+        self.note = uuid.uuid4().hex
+        return touched[self.count[touched] == 0]
+
+    def snapshot(self, name: str) -> Snapshot:
+        """To be stored."""
+        blob = f"{name}/{self.note}"
+        return Snapshot({"name": blob, "note": self.note}, Blobs({blob: self.count.copy().tobytes}))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        self.count = np.frombuffer(snapshot.blobs[snapshot.manifest["name"]], np.int64).copy()
+        self.note = snapshot.manifest["note"]
+
+
+@dataclass
+class RunningLifetimes(Operator):
+    """An operator that follows the snapshots of its inputs, at work."""
+
+    config: LifetimesConfig
+    catalogue: Catalogue
+    figures: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.inputs = self.config.inputs
+        self.times = Progress(self.inputs)
+        self.events = TimeQueue()
+        self.unknown = [UnknownEnds() for _ in range(self.inputs)]
+        self.members = Members()
+        self.figures = {"rows_in": 0, "results": 0, "ghosts": 0}
+
+    @abstractmethod
+    def _rows(self, number: int, batch: Batch) -> pa.Table:
+        """What is to be remembered of each element until it ends; a column `code` has the catalogue's number."""
+
+    @abstractmethod
+    def _sweep(self, times: Times, rows: pa.Table) -> Iterator[Output]:
+        """Events that are complete: `rows` with a column `sign` beside what `_rows` gave."""
+
+    @abstractmethod
+    def _own_parts(self) -> dict[str, Any]:
+        """What is kept beyond the events, by name."""
+
+    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
+        self.figures["rows_in"] += len(batch)
+        ghosts = batch.ts >= batch.te
+        if ghosts.any():
+            self.figures["ghosts"] += int(ghosts.sum())
+            batch = batch.take(~ghosts)
+        if not len(batch):
+            return
+        rows = self._rows(number, batch)
+        self._count(rows["code"].to_numpy(), 1)
+        self.events.add(batch.ts, _signed(rows, 1))
+        te, ending = batch.te, rows
+        if batch.holder is not None:
+            known = batch.holder < 0
+            self.unknown[number].add(batch.holder[~known], rows.filter(pa.array(~known)))
+            te, ending = te[known], rows.filter(pa.array(known))
+        self.events.add(te, _signed(ending, -1))
+        yield from ()
+
+    def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
+        for te, rows in self.unknown[number].settle(ends):
+            self.events.add(te, _signed(rows, -1))
+        yield from ()
+
+    def on_progress(self, number: int, time: int) -> Iterator[Output]:
+        self.times.advance(number, time)
+        due = self.events.take(self.times.least())
+        if due is not None:
+            yield from self._sweep(*due)
+            ended = due[1]["sign"].to_numpy() < 0
+            self._count(due[1]["code"].to_numpy()[ended], -1)
+        if self.times.least() == FOREVER:
+            yield from self._finish()
+            self.events, self.unknown = TimeQueue(), [UnknownEnds() for _ in range(self.inputs)]
+            self.members = Members()
+            self.catalogue.clear()
+
+    def _count(self, codes: Indices, sign: int) -> None:
+        """Elements have come or ended; a code without elements may be given to another payload."""
+        gone = self.members.add(codes, sign)
+        self.catalogue.release(gone)
+
+    @abstractmethod
+    def _finish(self) -> Iterator[Output]:
+        """Nothing comes any more: what is open stays open for ever."""
+
+    def on_end(self) -> Iterator[Output]:
+        for number in range(self.inputs):
+            yield from self.on_progress(number, FOREVER)
+
+    @property
+    def progress(self) -> int:
+        return self.times.least()
+
+    @property
+    def footprint(self) -> Footprint:
+        waiting = sum(len(unknown) for unknown in self.unknown)
+        nbytes = self.events.nbytes + sum(unknown.nbytes for unknown in self.unknown) + self.catalogue.nbytes
+        return Footprint(len(self.events) + waiting, nbytes, len(self.events.parts))
+
+    def _parts(self) -> dict[str, Any]:
+        unknown = {f"unknown{number}": part for number, part in enumerate(self.unknown)}
+        shared = {"catalogue": self.catalogue, "members": self.members, "events": self.events}
+        return {**shared, **unknown, **self._own_parts()}
+
+    def snapshot(self) -> Snapshot:
+        parts = [part.snapshot(name) for name, part in self._parts().items()]
+        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        check_snapshot(snapshot, self.config.fingerprint)
+        self.times = Progress(self.inputs, list(snapshot.manifest["progress"]))
+        self.figures = dict(snapshot.manifest["figures"])
+        for part, manifest in zip(self._parts().values(), snapshot.manifest["parts"], strict=True):
+            part.restore(Snapshot(manifest, snapshot.blobs))
+
+
+def _signed(rows: pa.Table, sign: int) -> pa.Table:
+    return rows.append_column("sign", pa.array(np.full(rows.num_rows, sign, np.int8)))
+
+
+def sorted_events(times: Times, rows: pa.Table) -> tuple[Times, pa.Table]:
+    """Events in the order of (code, time)."""
+    order = np.lexsort((times, rows["code"].to_numpy()))
+    return times[order], rows.take(pa.array(order))

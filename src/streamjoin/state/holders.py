@@ -1,0 +1,121 @@
+"""Holders: ends that are not known yet.
+
+The end of an element in a row window is the time stamp of a later element. Until that one is there, the element has a
+*holder* instead of an end: a number that is nobody else's. In columns `te` is a value, or infinity with a holder beside
+it (-1: the end is known). Whoever learns ends says so with a batch of (holder, end), and everyone who keeps elements
+with these holders puts the ends in their place.
+
+    element   a  [3, ?)  holder 17      -->  goes on, is joined, is kept
+    ends      17: 9                     -->  a  [3, 9)
+
+After Imaki and Nishizawa's direct method, where a holder is an object shared by reference, and an observer is called
+back for each element. Here a resolution is a batch that travels like progress does, and elements are found by search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra.interval import Mask, Times
+from streamjoin.state.batch import Indices
+
+NO_HOLDER: Final = -1
+_PRODUCER_BITS, _BUCKET_BITS, _COUNT_BITS = 7, 16, 40
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Ends that have become known: of these holders, these."""
+
+    holder: Indices
+    te: Times
+
+    def __len__(self) -> int:
+        return len(self.holder)
+
+    def take(self, rows: Indices | Mask) -> Ends:
+        """Some of them."""
+        return Ends(self.holder[rows], self.te[rows])
+
+    def to_table(self) -> pa.Table:
+        """To be stored or sent."""
+        return pa.table({"holder": self.holder, "te": self.te})
+
+    @staticmethod
+    def from_table(table: pa.Table) -> Ends:
+        """The inverse of `to_table`."""
+        return Ends(table["holder"].to_numpy(), table["te"].to_numpy())
+
+    @staticmethod
+    def concat(parts: Sequence[Ends]) -> Ends:
+        """All of several.
+
+        >>> Ends.concat([Ends(np.array([1]), np.array([9])), Ends(np.array([2]), np.array([8]))]).te.tolist()
+        [9, 8]
+        """
+        if len(parts) == 1:
+            return parts[0]
+        empty = np.empty(0, np.int64)
+        return Ends(
+            np.concatenate([empty, *(part.holder for part in parts)]),
+            np.concatenate([empty, *(part.te for part in parts)]),
+        )
+
+
+def first_holder(producer: int, bucket: int) -> int:
+    """The first of the holders that one operator may give out in one bucket; no other operator's are among them.
+
+    >>> first_holder(0, 0), first_holder(0, 1) < first_holder(1, 0)
+    (0, True)
+    """
+    assert 0 <= producer < 1 << _PRODUCER_BITS, "too many operators in one query"
+    assert 0 <= bucket < 1 << _BUCKET_BITS, "too many buckets"
+    return producer << (_BUCKET_BITS + _COUNT_BITS) | bucket << _COUNT_BITS
+
+
+class HolderIndex:
+    """Finds elements by their holders; built once for elements that stay together, searched for every resolution.
+
+    >>> index = HolderIndex(np.array([7, -1, 3, 7]))
+    >>> positions, te = index.find(Ends(np.array([7, 5]), np.array([70, 50])))
+    >>> positions.tolist(), te.tolist()
+    ([0, 3], [70, 70])
+    """
+
+    def __init__(self, holder: Indices) -> None:
+        positions = np.flatnonzero(holder >= 0)
+        ids = holder[positions]
+        steps = ids[1:] - ids[:-1]
+        if (steps < 0).any():
+            order = np.argsort(ids, kind="stable")
+            positions, ids = positions[order], ids[order]
+            steps = ids[1:] - ids[:-1]
+        self.positions, self.ids = positions, ids
+        self.unique = bool((steps > 0).all())
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def find(self, ends: Ends) -> tuple[Indices, Times]:
+        """The positions of the elements whose ends these are, and the ends."""
+        if not len(self.ids) or not len(ends):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        lowest, highest = self.ids[0], self.ids[-1]
+        inside = (ends.holder >= lowest) & (ends.holder <= highest)
+        if not inside.all():
+            ends = ends.take(inside)
+        if self.unique and highest - lowest + 1 == len(self.ids):  # given out one after the other, and none is missing
+            return self.positions[ends.holder - lowest], ends.te
+        places = np.searchsorted(self.ids, ends.holder)
+        if self.unique:
+            found = self.ids[places] == ends.holder
+            return self.positions[places[found]], ends.te[found]
+        count = np.searchsorted(self.ids, ends.holder, side="right") - places
+        which = np.repeat(np.arange(len(ends)), count)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        return self.positions[places[which] + within], ends.te[which]

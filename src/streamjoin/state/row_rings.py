@@ -1,0 +1,165 @@
+"""The newest n rows of each group, for row windows: only their time stamps and holders, never their payload.
+
+A row that is pushed out by the n-th later one of its group has its end then. What is kept is 24 bytes per row.
+
+What is stored are the rows as they came, in *parts*; a part is written once and forgotten when none of its rows is
+kept. Who restores reads all parts in order, and keeps the newest n of each group: these are the same, whatever else a
+part holds. When less than half of what is stored is still kept, all of it is written anew.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra.interval import Times
+from streamjoin.kernels import move_rings, push_rings
+from streamjoin.state.batch import Indices
+from streamjoin.state.holders import Ends
+from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
+
+SMALLEST_RING = 4
+LITTLE = 1 << 12  # rows that may be stored in vain
+
+
+@dataclass
+class StoredPart:
+    """Rows that came together: how many, and how many of them are kept."""
+
+    rows: int
+    kept: int
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+class RowRings:
+    """The newest `size` rows of each group."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.clear()
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self.base, self.capacity, self.head, self.count = (np.zeros(0, np.int64) for _ in range(4))
+        self.pool = np.zeros((3, 0), np.int64)  # time, holder, number of the part
+        self.used = 0
+        self.parts: dict[int, StoredPart] = {}
+        self.next_part = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows kept."""
+        return int(self.count.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept."""
+        return self.pool.nbytes + 4 * self.base.nbytes
+
+    def push(self, group: Indices, ts: Times, holder: Indices) -> Ends:
+        """Rows follow, of each group in their order; the ends that this makes known.
+
+        >>> rings = RowRings(2)
+        >>> rings.push(np.array([0, 1, 0]), np.array([3, 4, 5]), np.array([100, 101, 102])).holder.tolist()
+        []
+        >>> rings.push(np.array([0]), np.array([9]), np.array([103])).te.tolist()
+        [9]
+        """
+        if not len(group):
+            return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
+        self._make_room(group)
+        number, self.next_part = self.next_part, self.next_part + 1
+        rows = np.stack([ts, holder, np.full(len(ts), number)])
+        self.parts[number] = StoredPart(len(ts), len(ts))
+        out = push_rings(group, rows, self.size, self._rings, self.pool)
+        labels, gone = np.unique(out[2], return_counts=True)
+        for label, left in zip(labels.tolist(), gone.tolist(), strict=True):
+            self.parts[label].kept -= left
+            if not self.parts[label].kept:
+                del self.parts[label]
+        if sum(part.rows for part in self.parts.values()) > 2 * self.rows + LITTLE:
+            self._store_anew()
+        return Ends(out[0], out[1])
+
+    def drain(self) -> Indices:
+        """The holders of all rows kept; nothing is kept afterwards."""
+        holders = self._in_order()[2]
+        self.clear()
+        return holders
+
+    @property
+    def _rings(self) -> tuple[Indices, Indices, Indices, Indices]:
+        return self.base, self.capacity, self.head, self.count
+
+    def _make_room(self, group: Indices) -> None:
+        groups, added = np.unique(group, return_counts=True)
+        missing = int(groups[-1]) + 1 - len(self.base)
+        if missing > 0:
+            self.base, self.capacity, self.head, self.count = (
+                np.concatenate([column, np.zeros(max(missing, len(column)), np.int64)])
+                for column in (self.base, self.capacity, self.head, self.count)
+            )
+        needed = np.minimum(self.size, self.count[groups] + added)
+        small = needed > self.capacity[groups]
+        if not small.any():
+            return
+        groups, needed = groups[small], needed[small]
+        room = np.minimum(self.size, np.maximum(np.maximum(needed, 2 * self.capacity[groups]), SMALLEST_RING))
+        total = int(room.sum())
+        if self.used + total > self.pool.shape[1]:
+            self._enlarge(total)
+        to = self.used + np.cumsum(room) - room
+        move_rings(groups, to, room, self._rings, self.pool, self.pool)
+        self.used += total
+
+    def _enlarge(self, more: int) -> None:
+        """A pool with so many places more; the places that grown rings have left behind are not taken along."""
+        groups = np.flatnonzero(self.capacity)
+        room = self.capacity[groups]
+        total = int(room.sum())
+        # A single ring is as large as it will be asked to be; many grow one after the other, so there is some reserve.
+        reserve = (total + more) // 4 if len(groups) > 1 else 0
+        pool = np.zeros((3, total + more + reserve), np.int64)
+        move_rings(groups, np.cumsum(room) - room, room, self._rings, self.pool, pool)
+        self.pool, self.used = pool, total
+
+    def _in_order(self) -> tuple[Indices, Times, Indices, Indices]:
+        """Group, time, holder and part of all rows kept, of each group in their order."""
+        group = np.repeat(np.arange(len(self.count)), self.count)
+        first = np.cumsum(self.count) - self.count
+        within = np.arange(len(group)) - first[group]
+        places = self.base[group] + (self.head[group] + within) % np.maximum(self.capacity[group], 1)
+        ts, holder, part = self.pool[:, places]
+        return group, ts, holder, part
+
+    def _store_anew(self) -> None:
+        number, self.next_part = self.next_part, self.next_part + 1
+        self.pool[2] = number
+        self.parts = {number: StoredPart(self.rows, self.rows)}
+
+    def snapshot(self, name: str) -> Snapshot:
+        """What is kept, to be stored."""
+        makers = {f"{name}/{part.id}": partial(self._part_bytes, number) for number, part in self.parts.items()}
+        parts = [[part.id, part.rows] for part in self.parts.values()]
+        return Snapshot({"name": name, "parts": parts}, Blobs(makers))
+
+    def _part_bytes(self, number: int) -> bytes:
+        group, ts, holder, part = self._in_order()
+        mine = part == number
+        return table_to_bytes(pa.table({"group": group[mine], "ts": ts[mine], "holder": holder[mine]}))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        self.clear()
+        name = snapshot.manifest["name"]
+        for part_id, _ in snapshot.manifest["parts"]:
+            columns: Any = table_from_bytes(snapshot.blobs[f"{name}/{part_id}"])
+            number = self.next_part
+            self.push(*(columns[column].to_numpy() for column in ("group", "ts", "holder")))
+            if number in self.parts:
+                self.parts[number].id = part_id
