@@ -3,6 +3,7 @@ interrupted at random, must give the oracle's result.
 
     python -m tests.relational_simulator --runs 100000 --seed 1     as long as one likes
     python -m tests.relational_simulator --replay 4711              one run again, with what it did
+    python -m tests.relational_simulator --shrink 4711              the smallest part of it that still fails
 
 A run draws everything from its seed: the tree, the streams, disorder and slack, the micro-batches and the progress told
 with them, where the state is saved and restored, and the method. Results are compared in normal form.
@@ -16,14 +17,15 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, Unbounded, Validity
-from streamjoin.plan.relation import Join, Relation
+from streamjoin.plan.relation import Distinct, Join, Relation, Selection
 from tests.relational_oracle import FOREVER, Conditions, Element, Row, evaluate, leaves, normal_form
 from tests.relational_plans import SOURCES, Plans, describe
 
@@ -46,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that a run has drawn from its seed. `on_time` and `late` are the rows of each stream, as they came."""
+    """Everything that a run has drawn from its seed."""
 
     seed: int
     relation: Relation
@@ -56,8 +58,36 @@ class Case:
     regime: str
     slack: dict[str, int]
     steps: tuple[Step, ...]
-    on_time: dict[str, list[Row]]
-    late: dict[str, list[Row]]
+
+    @cached_property
+    def arrived(self) -> tuple[dict[str, list[Row]], dict[str, list[Row]]]:
+        """The rows of each stream that come in time, and those that are late, in order of arrival.
+
+        A row is late behind the progress that *earlier* micro-batches have told, never behind that of its own.
+        """
+        names = sorted({leaf.source for leaf in leaves(self.relation)})
+        on_time: dict[str, list[Row]] = {name: [] for name in names}
+        late: dict[str, list[Row]] = {name: [] for name in names}
+        told = dict.fromkeys(names, -FOREVER)
+        for step in self.steps:
+            for name, rows in step.rows.items():
+                for row in rows:
+                    (late if row["ts"] < told[name] else on_time)[name].append(row)
+            told |= step.progress
+        return on_time, late
+
+    @property
+    def on_time(self) -> dict[str, list[Row]]:
+        return self.arrived[0]
+
+    @property
+    def late(self) -> dict[str, list[Row]]:
+        return self.arrived[1]
+
+    @property
+    def time_went_on(self) -> bool:
+        """Whether progress went far beyond the last row."""
+        return any(FAR in step.progress.values() for step in self.steps)
 
     @property
     def endless(self) -> bool:
@@ -98,9 +128,9 @@ def draw_case(seed: int) -> Case:
         size = rng.randint(0, 1) if rng.random() < 0.1 else rng.randint(most // 3, most)
         disorder = slack[name] + (8 if regime == "late" else 0)
         streams[name] = _draw_stream(rng, size, first, rng.choice([4, 12, 12, 30]), disorder)
-    steps, on_time, late = _draw_steps(rng, streams, slack)
+    steps = tuple(_draw_steps(rng, streams, slack))
     method = rng.choice(["direct", "negative"])
-    return Case(seed, relation, plans.kinds, plans.conditions, method, regime, slack, tuple(steps), on_time, late)
+    return Case(seed, relation, plans.kinds, plans.conditions, method, regime, slack, steps)
 
 
 def _joins(relation: Relation) -> int:
@@ -123,36 +153,28 @@ def _draw_stream(rng: random.Random, size: int, first: int, horizon: int, disord
     return sorted(rows, key=lambda row: row["ts"] + rng.randint(0, disorder))
 
 
-def _draw_steps(
-    rng: random.Random, streams: dict[str, list[Row]], slack: dict[str, int]
-) -> tuple[list[Step], dict[str, list[Row]], dict[str, list[Row]]]:
-    """Micro-batches, and by the law of lateness the rows that come in time and those that are late.
+def _draw_steps(rng: random.Random, streams: dict[str, list[Row]], slack: dict[str, int]) -> Iterator[Step]:
+    """Micro-batches: each takes a random piece of some streams; the order within a stream stays.
 
-    A micro-batch takes a random piece of some streams; the order within a stream stays. A row is late behind the
-    progress that *earlier* micro-batches have told. Streams differ in pace: one may be over before another begins.
+    Streams differ in pace: one may be over before another begins. Progress is not always told.
     """
-    on_time: dict[str, list[Row]] = {name: [] for name in streams}
-    late: dict[str, list[Row]] = {name: [] for name in streams}
-    position, told = dict.fromkeys(streams, 0), dict.fromkeys(streams, -FOREVER)
-    pace = {name: rng.choice([0.15, 0.7, 0.7, 1]) for name in streams}
-    longest, restore_chance, news = rng.choice([1, 3, 3, 8, 100]), rng.choice([0, 0.3]), rng.choice([1, 1, 0.6])
-    steps = []
+    position = dict.fromkeys(streams, 0)
+    pace = {name: rng.choice([0.3, 0.8, 1]) for name in streams}
+    longest, restore_chance, news = rng.choice([2, 6, 12, 100]), rng.choice([0, 0, 0.3]), rng.choice([1, 1, 0.6])
     while any(position[name] < len(rows) for name, rows in streams.items()):
         batch, progress = {}, {}
         for name, rows in streams.items():
             if rng.random() < pace[name]:
-                batch[name] = rows[position[name] : position[name] + rng.randint(1, longest) * (rng.random() < 0.9)]
+                take = rng.randint(1, longest) if rng.random() < 0.9 else 0
+                batch[name] = rows[position[name] : position[name] + take]
                 position[name] += len(batch[name])
-                for row in batch[name]:
-                    (late if row["ts"] < told[name] else on_time)[name].append(row)
-        for name in streams:
-            if on_time[name] and rng.random() < news:
-                progress[name] = max(row["ts"] for row in on_time[name]) - slack[name]
-        told |= progress
-        steps.append(Step(batch, progress, rng.random() < restore_chance))
-    if rng.random() < 0.3:  # time goes on without rows
-        steps.append(Step({}, dict.fromkeys(streams, FAR), rng.random() < restore_chance))
-    return steps, on_time, late
+            if position[name] > 0 and rng.random() < news:
+                progress[name] = max(row["ts"] for row in rows[: position[name]]) - slack[name]
+        yield Step(batch, progress, rng.random() < restore_chance)
+    if rng.random() < 0.3:
+        yield Step({}, dict.fromkeys(streams, FAR), rng.random() < restore_chance)
+    if rng.random() < restore_chance:
+        yield Step({}, {}, True)
 
 
 def build_graph(relation: Relation, schemas: dict[str, pa.Schema], method: str) -> Any:
@@ -175,7 +197,7 @@ def run_case(case: Case, build: Build = build_graph) -> None:
             graph = fresh
         batch = {name: pa.Table.from_pylist(rows, schema=SCHEMA) for name, rows in step.rows.items()}
         tables += graph.micro_batch(batch, dict(step.progress))
-    if case.steps and FAR in case.steps[-1].progress.values() and not case.endless:
+    if case.time_went_on and not case.endless:
         assert graph.state_rows == 0, f"{graph.state_rows} rows of state are left after the last progress"
     tables += graph.end()
     assert graph.state_rows == 0, f"{graph.state_rows} rows of state are left after the end"
@@ -259,12 +281,75 @@ def simulate(seed: int, build: Build = build_graph) -> Case:
     return case
 
 
+def shrunk(case: Case, build: Build = build_graph) -> Case:
+    """A failing case without all that it does not need to fail in the same way: operators, micro-batches, rows."""
+    failure = _failure(case, build)
+    smaller = next((one for one in _smaller(case) if failure and _failure(one, build) == failure), None)
+    return case if smaller is None else shrunk(smaller, build)
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    """Cases with one thing less; those with a smaller tree first."""
+    for child in case.relation.children:
+        yield _over(case, child)
+    for tree in _simpler(case.relation):
+        yield _over(case, tree)
+    for number, step in enumerate(case.steps):
+        before, after = case.steps[:number], case.steps[number + 1 :]
+        yield replace(case, steps=before + after)
+        if step.restored:
+            yield replace(case, steps=(*before, replace(step, restored=False), *after))
+        for name, rows in step.rows.items():
+            for place in range(len(rows)):
+                fewer = {**step.rows, name: rows[:place] + rows[place + 1 :]}
+                yield replace(case, steps=(*before, replace(step, rows=fewer), *after))
+
+
+def _simpler(relation: Relation) -> Iterator[Relation]:
+    """The same tree without one selection or DISTINCT, which change no columns."""
+    if isinstance(relation, Selection | Distinct):
+        yield relation.child
+    for place in fields(relation):
+        held = getattr(relation, place.name)
+        if isinstance(held, Relation):
+            yield from (replace(relation, **{place.name: simpler}) for simpler in _simpler(held))
+
+
+def _over(case: Case, relation: Relation) -> Case:
+    """The same streams under another tree that needs no more of them."""
+    names = {leaf.source for leaf in leaves(relation)}
+    steps = [
+        Step(
+            {name: rows for name, rows in step.rows.items() if name in names},
+            {name: ticks for name, ticks in step.progress.items() if name in names},
+            step.restored,
+        )
+        for step in case.steps
+    ]
+    return replace(case, relation=relation, steps=tuple(steps))
+
+
+def _failure(case: Case, build: Build) -> tuple[type, str] | None:
+    """How a case fails: the error, and how its message begins."""
+    try:
+        run_case(case, build)
+    except Exception as error:
+        return type(error), str(error)[:8]
+    return None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replay", type=int)
+    parser.add_argument("--shrink", type=int)
     options = parser.parse_args()
+    if options.shrink is not None:
+        case = shrunk(draw_case(options.shrink))
+        print(case.describe())
+        run_case(case)
+        return 0
     if options.replay is not None:
         print(simulate(options.replay).describe())
         return 0

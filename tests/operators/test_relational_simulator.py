@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pytest
 from streamjoin.algebra import Rows
 from streamjoin.plan.relation import Aggregation, Join, Relation
 from tests.relational_oracle import FOREVER, Row, evaluate, leaves
-from tests.relational_simulator import SCHEMA, TYPES, Case, draw_case, run_case, simulate
+from tests.relational_simulator import SCHEMA, TYPES, Case, draw_case, run_case, shrunk, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "2000"))
 PARTS = 20
@@ -139,7 +140,7 @@ def features(case: Case) -> Iterator[tuple[str, object]]:
     yield "method", case.method
     yield "late rows", any(case.late.values())
     yield "restored", any(step.restored for step in case.steps)
-    yield "time goes on", bool(case.steps) and not case.steps[-1].rows
+    yield "time goes on", case.time_went_on
     yield "endless", case.endless
     yield "operators", min(len(inner) - len(windows), 5)
 
@@ -184,3 +185,19 @@ def test_a_seed_always_draws_the_same_case() -> None:
 def test_a_failure_shows_the_case_and_its_replay() -> None:
     with pytest.raises(AssertionError, match=r"python -m tests\.relational_simulator --replay 5\b"):
         simulate(5, lambda *_, **__: SimpleNamespace())
+
+
+def test_a_failing_case_is_shrunk_to_what_fails() -> None:
+    """A graph that fails at a certain row: nothing but the row stays, under one leaf."""
+
+    class Choking(Remembering):
+        def micro_batch(self, tables: dict[str, pa.Table], progress: dict[str, int]) -> list[pa.Table]:
+            assert all(value != 0.7 for table in tables.values() for value in table["v"].to_pylist()), "choked"
+            return super().micro_batch(tables, progress)
+
+    case = next(case for case in map(draw_case, range(100)) if len(list(nodes(case.relation))) > 5)
+    assert any(row["v"] == 0.7 for rows in case.on_time.values() for row in rows)
+    small = shrunk(case, lambda relation, *_, **__: Choking(replace(case, relation=relation)))
+    assert [type(node).__name__ for node in nodes(small.relation)] == ["Stream"]
+    assert [row["v"] for step in small.steps for rows in step.rows.values() for row in rows] == [0.7]
+    assert len(small.steps) == 1
