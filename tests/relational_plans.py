@@ -87,7 +87,7 @@ class Plans:
         way = self.rng.choice(ways) if operators > 0 else "leaf"
         if way == "Projection":
             child = self.tree(operators - 1)
-            picked = [self.rng.choice([*self._of_kind(child, kind), None]) for kind in kinds]
+            picked = [self.rng.choice(self._of_kind(child, kind) or [None]) for kind in kinds]
             if None not in picked:
                 return self._renamed(child, picked)
             operators = 0
