@@ -6,17 +6,21 @@ boundary where `limit` pairs have been found and returns where to go on, so that
 of a large result. The validity test is inside the loop: a pair that fails it is never written down.
 """
 
+from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
+from streamjoin.kernels.exact_sum import LongSums, SumsRead, fold_sums
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.heaps import Heaps, Text, fold_heaps
 from streamjoin.kernels.multiplicity import OPERATORS, multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
+from streamjoin.kernels.per_group import renumbered, with_room
 from streamjoin.kernels.ring import move_rings, push_rings
 from streamjoin.kernels.sorting import merge_order, order_keys, sort_order
 from streamjoin.kernels.within import METRICS, within_pairs
@@ -27,6 +31,13 @@ __all__ = [
     "NO_CELL_LIMIT",
     "OPERATORS",
     "PAIRS_PER_CHUNK",
+    "Cuts",
+    "Heaps",
+    "LongSums",
+    "Reads",
+    "Steps",
+    "SumsRead",
+    "Text",
     "after",
     "band_pairs",
     "before",
@@ -34,7 +45,11 @@ __all__ = [
     "bucket_of_cells",
     "cells_of",
     "combine_hashes",
+    "cut_pieces",
     "expired_mask",
+    "fold_counts",
+    "fold_heaps",
+    "fold_sums",
     "hash_bytes",
     "hash_integers",
     "merge_order",
@@ -45,10 +60,12 @@ __all__ = [
     "packed_cells",
     "parts_of_validity",
     "push_rings",
+    "renumbered",
     "rivals",
     "sort_order",
     "spread_over_buckets",
     "successors",
     "undominated",
+    "with_room",
     "within_pairs",
 ]

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from streamjoin.kernels.aggregation import Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import box_pairs
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
+from streamjoin.kernels.exact_sum import LongSums, fold_sums
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import bucket_of_cells, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.heaps import Heaps, fold_heaps
 from streamjoin.kernels.multiplicity import multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
+from streamjoin.kernels.pairs import Indices
 from streamjoin.kernels.ring import move_rings, push_rings
 from streamjoin.kernels.sorting import _SMALL, merge_order, sort_order
 from streamjoin.kernels.within import within_pairs
@@ -53,3 +57,19 @@ def load_kernels() -> None:
     move_rings(zero, zero, one, rings, pool, pool)
     push_rings(zero, np.zeros((3, 1), np.int64), 1, rings, pool)
     multiplicity_sweep(0, (zero, zero, zero, one), np.zeros((1, 2), np.int64), -one, np.zeros((3, 1), np.int64), 0, 0)
+    _load_aggregation(zero)
+
+
+def _load_aggregation(zero: Indices) -> None:
+    start = np.ones(1, np.int8)
+    cut_pieces(zero, zero, start, alive=np.zeros(1, np.int64), opened=np.zeros(1, np.int64))
+    steps = Steps(zero, start, Reads(np.ones(1, np.int64), zero))
+    fold_counts(steps, np.zeros(1, np.int64))
+    sums = LongSums.none(real=True, squared=True)
+    sums.grow(1)
+    fold_sums(steps, np.ones(1), zero, sums)
+    for text in (None, (np.array([0, 1]), np.zeros(1, np.uint8), 1)):
+        heaps = Heaps()
+        heaps.grow(1)
+        fold_heaps(steps, zero, heaps, text)
+        heaps.living(text)

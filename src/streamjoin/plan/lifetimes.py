@@ -155,7 +155,9 @@ class Lowering:
         config = TemporalJoin(matching, schemas, join.how, "snapshot", producer=len(self.nodes))
         read = tuple(
             ReadSide(
-                InputBinding(number, tuple(schemas[number].names), tuple(k.columns(number)[0] for k in keys), tuple(others))
+                InputBinding(
+                    number, tuple(schemas[number].names), tuple(k.columns(number)[0] for k in keys), tuple(others)
+                )
             )
             for number in (0, 1)
         )
@@ -174,7 +176,9 @@ class ReadStream:
     def __call__(self, table: pa.Table) -> Batch:
         stream = self.stream
         rows_window = isinstance(stream.window, Rows)
-        binding = InputBinding(0, tuple(table.column_names), time=stream.time, window=None if rows_window else stream.window)
+        binding = InputBinding(
+            0, tuple(table.column_names), time=stream.time, window=None if rows_window else stream.window
+        )
         if isinstance(stream.window, Validity):
             binding = replace(binding, time=None)
         batch = binding.bind(table).batch

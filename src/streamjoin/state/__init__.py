@@ -1,5 +1,6 @@
-"""What is remembered: batches, value-sorted runs, and the sweep areas that keep and forget them."""
+"""What is remembered: batches, value-sorted runs, the sweep areas that keep and forget them, and groups' aggregates."""
 
+from streamjoin.state.aggregates import Changes, GroupAggregates, Pieces
 from streamjoin.state.batch import Batch
 from streamjoin.state.catalogue import Catalogue
 from streamjoin.state.history import History
@@ -17,9 +18,11 @@ __all__ = [
     "Batch",
     "Blobs",
     "Catalogue",
+    "Changes",
     "Decided",
     "Ends",
     "GridAxis",
+    "GroupAggregates",
     "History",
     "HolderIndex",
     "Kept",
@@ -28,6 +31,7 @@ __all__ = [
     "OpenPieces",
     "PairTest",
     "PendingEnds",
+    "Pieces",
     "RowRings",
     "Run",
     "Snapshot",
