@@ -5,7 +5,7 @@ from streamjoin.algebra.asof import AsOf, Direction
 from streamjoin.algebra.best_match import BestOf, Dominance, Near, Steps
 from streamjoin.algebra.interval import FOREVER, NEVER
 from streamjoin.algebra.nearest import NearestOf
-from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Outer, OutputMode, join_type
+from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Method, Outer, OutputMode, join_type
 from streamjoin.algebra.predicate import (
     Band,
     Conjunction,
@@ -44,6 +44,7 @@ __all__ = [
     "How",
     "InvalidPolicy",
     "LatePolicy",
+    "Method",
     "Near",
     "NearestOf",
     "Now",

@@ -13,6 +13,8 @@ How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Outer = Literal["row", "snapshot"]
 Emit = Literal["eager", "ordered"]
 OutputMode = Literal["append", "changelog"]
+# How lifetimes are managed: elements with both ends, or plus and minus tuples.
+Method = Literal["direct", "negative"]
 Hold = Literal["outputs", "inputs"]
 LatePolicy = Literal["drop", "fail", "output", "join"]
 InvalidPolicy = Literal["fail", "drop", "output"]

@@ -7,6 +7,8 @@ from streamjoin.operators.contract import Footprint, Operator, Output, Results, 
 from streamjoin.operators.court import Court
 from streamjoin.operators.multiplicity import Multiplicity
 from streamjoin.operators.nearest import NearestJoin
+from streamjoin.operators.negative_join import NegativeJoin
+from streamjoin.operators.negative_window import NegativeWindow
 from streamjoin.operators.row_window import RowWindow
 from streamjoin.operators.temporal_join import TemporalJoin
 from streamjoin.operators.verdict import Verdict
@@ -20,6 +22,8 @@ __all__ = [
     "Footprint",
     "Multiplicity",
     "NearestJoin",
+    "NegativeJoin",
+    "NegativeWindow",
     "Operator",
     "Output",
     "Results",

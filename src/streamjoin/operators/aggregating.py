@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, Aggregate
+from streamjoin.algebra import FOREVER, Aggregate, Method
 from streamjoin.algebra.interval import Times
 from streamjoin.operators.contract import Output, Results
 from streamjoin.operators.joining import described
-from streamjoin.operators.lifetimes import RunningLifetimes
+from streamjoin.operators.lifetimes import RunningLifetimes, plus_and_minus
 from streamjoin.state import Batch, Blobs, Catalogue, Changes, Ends, GroupAggregates, Pieces, Snapshot
 from streamjoin.state.batch import Indices
 from streamjoin.state.holders import NO_HOLDER, first_holder
@@ -42,12 +42,13 @@ class Aggregating:
     schema: pa.Schema
     producer: int = 0
     bucket: int = 0
+    method: Method = "direct"
     inputs: int = 1
 
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr((self.keys, self.aggregates, described([self.schema]), self.producer, self.bucket))
+        return repr((self.keys, self.aggregates, described([self.schema]), self.producer, self.bucket, self.method))
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -90,22 +91,38 @@ class RunningAggregating(RunningLifetimes):
         columns = [rows[f"value {name}"] for name in self.config.values]
         values = pa.table(columns, names=list(self.config.values)) if columns else pa.table({})
         changes = Changes(code, times, rows["sign"].to_numpy(), values)
-        closed, ends = self.groups.close(changes)
-        if len(ends):
-            yield ends
-        yield from self._results(closed, np.full(len(closed), NO_HOLDER))
-        yield from self._results(*self.groups.open(np.unique(code)))
+        closed, before = self.groups.close(changes)
+        opened, holder = self.groups.open(np.unique(code))
+        if self.config.method == "negative":
+            yield from self._plus_and_minus(closed, before, opened, holder)
+            return
+        known = before < 0
+        if not known.all():
+            yield Ends(before[~known], closed.end[~known])
+        yield from self._results(closed.take(known), before[known])
+        yield from self._results(opened, holder)
+
+    def _plus_and_minus(self, closed: Pieces, before: Indices, opened: Pieces, holder: Indices) -> Iterator[Output]:
+        self.figures["results"] += len(closed) + len(opened)
+        new = before < 0
+        before[new] = self.groups.new_holders(int(new.sum()))
+        appeared = closed.take(new)
+        yield plus_and_minus(self._payload(appeared), appeared.start, before[new], 1)
+        yield plus_and_minus(self._payload(closed), closed.end, before, -1)
+        yield plus_and_minus(self._payload(opened), opened.start, holder, 1)
+
+    def _payload(self, pieces: Pieces) -> pa.Table:
+        columns = [*self.catalogue.take(pieces.group).columns, *pieces.values.columns]
+        return pa.table(columns, names=[*self.config.keys, *pieces.values.column_names])
 
     def _results(self, pieces: Pieces, holder: Indices) -> Iterator[Results]:
         if len(holder):
             self.figures["results"] += len(holder)
-            columns = [*self.catalogue.take(pieces.group).columns, *pieces.values.columns]
-            names = [*self.config.keys, *pieces.values.column_names]
-            yield Results(pa.table(columns, names=names), pieces.start, pieces.end, holder=holder)
+            yield Results(self._payload(pieces), pieces.start, pieces.end, holder=holder)
 
     def _finish(self) -> Iterator[Output]:
         ends = self.groups.finish()
-        if len(ends):
+        if len(ends) and self.config.method == "direct":
             yield ends
 
     def _own_parts(self) -> dict[str, Any]:
@@ -120,22 +137,24 @@ class OpenGroups:
         self.holders = np.zeros(0, np.int64)
         self.note = uuid.uuid4().hex
 
-    def close(self, changes: Changes) -> tuple[Pieces, Ends]:
-        """The pieces that these changes opened and closed, and the ends of pieces that were open before."""
+    def close(self, changes: Changes) -> tuple[Pieces, Indices]:
+        """The pieces that these changes close; and the holders of those that were open before, -1 for the others."""
         closed = self.aggregates.sweep(changes)
         self.note = uuid.uuid4().hex
-        before, new = np.flatnonzero(closed.carried), np.flatnonzero(~closed.carried)
-        ends = Ends(self.holders[closed.group[before]], closed.end[before])
-        if len(before):
-            values = closed.values.take(pa.array(new))
-            closed = Pieces(closed.group[new], closed.start[new], closed.end[new], values, closed.carried[new])
-        return closed, ends
+        before = np.full(len(closed), NO_HOLDER)
+        carried = closed.carried
+        before[carried] = self.holders[closed.group[carried]]
+        return closed, before
+
+    def new_holders(self, count: int) -> Indices:
+        """So many that nobody has."""
+        self.next_holder += count
+        return np.arange(self.next_holder - count, self.next_holder)
 
     def open(self, groups: Indices) -> tuple[Pieces, Indices]:
         """The pieces of these groups that are open now, with new holders. Every change has closed the one before."""
         opened = self.aggregates.open_pieces(groups)
-        holder = self.next_holder + np.arange(len(opened))
-        self.next_holder += len(holder)
+        holder = self.new_holders(len(opened))
         missing = int(groups[-1]) + 1 - len(self.holders)
         if missing > 0:
             more = max(missing, len(self.holders))

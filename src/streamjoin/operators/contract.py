@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.state import Batch, Ends, Snapshot
-from streamjoin.state.batch import Indices
+from streamjoin.state.batch import Indices, Signs, with_columns
 from streamjoin.state.holders import NO_HOLDER
 
 RowsName = Literal["late", "candidate", "witness"]
@@ -61,6 +61,7 @@ class Footprint:
 class Results:
     """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity. In a
     changelog they may be `retracted`: results no longer. Where an end is not known yet, `holder` says who will know it.
+    With a `sign` they are plus and minus tuples: what appears or disappears at `ts`, told apart by `holder`.
     """
 
     payload: pa.Table
@@ -68,6 +69,7 @@ class Results:
     te: Times
     retracted: bool = False
     holder: Indices | None = None
+    sign: Signs | None = None
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -83,7 +85,8 @@ class Results:
             rows = np.flatnonzero(rows)
         holder = None if self.holder is None else self.holder[rows]
         payload = self.payload.take(pa.array(rows)) if self.payload.num_columns else self.payload
-        return Results(payload, self.ts[rows], self.te[rows], self.retracted, holder)
+        sign = None if self.sign is None else self.sign[rows]
+        return Results(payload, self.ts[rows], self.te[rows], self.retracted, holder, sign)
 
     def sorted(self) -> Results:
         """The same results ordered by (ts, te)."""
@@ -91,8 +94,8 @@ class Results:
 
     def to_table(self) -> pa.Table:
         """The results as one Arrow table, to be stored or sent."""
-        table = self.payload.append_column("ts", pa.array(self.ts)).append_column("te", pa.array(self.te))
-        return table if self.holder is None else table.append_column("holder", pa.array(self.holder))
+        table = with_columns(self.payload, ts=self.ts, te=self.te)
+        return table if self.holder is None else with_columns(table, holder=self.holder)
 
     @staticmethod
     def from_table(table: pa.Table) -> Results:

@@ -1,11 +1,14 @@
 """What operators share that follow the snapshots of their inputs: events in time order, and pieces of results.
 
-An element is two events: it starts, and it ends. Events wait until no earlier one can come (`TimeQueue`: unsorted until
-they are due); an element whose end is unknown has its second event when the end is learned. Then the operator goes
-through the events, and says which pieces of its result have been opened and closed.
+An element is two events: it starts, and it ends. Elements wait to start until no earlier one can come, and then to end
+(`TimeQueue`: unsorted until they are due); one whose end is unknown waits for that. Then the operator goes through the
+events, and says which pieces of its result have been opened and closed.
 
 Law: events before the least progress of all inputs are complete. Starts before it have all come, and an end that is
-unknown is not before it.
+unknown is not before it. So when an element is due to start, it is known whether it is a ghost: ghosts leave no trace.
+
+The same for both ways to manage lifetimes. *Direct*: elements in, elements out. *Negative*: plus and minus tuples in,
+which are events already, and plus and minus tuples out.
 
 A piece that is opened leaves at once, with a holder, because nobody knows for how long it will last; a piece that is
 closed in the same step leaves with its end. So results of any age are never held back, and whoever reads them can make
@@ -26,11 +29,13 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.algebra.interval import Mask, Times
-from streamjoin.operators.contract import Footprint, Operator, Output
+from streamjoin.operators.contract import Footprint, Operator, Output, Results
 from streamjoin.operators.joining import check_snapshot, whole_snapshot
 from streamjoin.state import Batch, Blobs, Catalogue, Ends, HolderIndex, Snapshot, TimeQueue, table_from_bytes
 from streamjoin.state.batch import Indices
+from streamjoin.state.holders import NO_HOLDER
 from streamjoin.state.snapshot import table_to_bytes
+from streamjoin.state.time_queue import QueuePart
 
 
 class LifetimesConfig(Protocol):
@@ -138,7 +143,8 @@ class Members:
         touched, times = np.unique(codes, return_counts=True)
         self.count[touched] += sign * times
         self.note = uuid.uuid4().hex
-        return touched[self.count[touched] == 0]
+        empty: Indices = touched[self.count[touched] == 0]
+        return empty
 
     def snapshot(self, name: str) -> Snapshot:
         """To be stored."""
@@ -162,7 +168,8 @@ class RunningLifetimes(Operator):
     def __post_init__(self) -> None:
         self.inputs = self.config.inputs
         self.times = Progress(self.inputs)
-        self.events = TimeQueue()
+        self.starting = TimeQueue()
+        self.events = TimeQueue()  # ends; with plus and minus tuples all of them
         self.unknown = [UnknownEnds() for _ in range(self.inputs)]
         self.members = Members()
         self.figures = {"rows_in": 0, "results": 0, "ghosts": 0}
@@ -181,40 +188,72 @@ class RunningLifetimes(Operator):
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
-        ghosts = batch.ts >= batch.te
-        if ghosts.any():
-            self.figures["ghosts"] += int(ghosts.sum())
-            batch = batch.take(~ghosts)
-        if not len(batch):
+        if batch.sign is not None:
+            self._take_changes(number, batch)
             return
+        holder = np.full(len(batch), NO_HOLDER) if batch.holder is None else batch.holder
         rows = self._rows(number, batch)
         self._count(rows["code"].to_numpy(), 1)
-        self.events.add(batch.ts, _signed(rows, 1))
-        te, ending = batch.te, rows
-        if batch.holder is not None:
-            known = batch.holder < 0
-            self.unknown[number].add(batch.holder[~known], rows.filter(pa.array(~known)))
-            te, ending = te[known], rows.filter(pa.array(known))
-        self.events.add(te, _signed(ending, -1))
+        for name, column in (("te", batch.te), ("holder", holder), ("input", np.full(len(batch), number, np.int8))):
+            rows = rows.append_column(f"__sj_{name}", pa.array(column))
+        self.starting.add(batch.ts, rows)
         yield from ()
+
+    def _take_changes(self, number: int, batch: Batch) -> None:
+        """Plus and minus tuples: they are events already."""
+        assert batch.sign is not None
+        rows = self._rows(number, batch)
+        self._count(rows["code"].to_numpy()[batch.sign > 0], 1)
+        self.events.add(batch.ts, rows.append_column("sign", pa.array(batch.sign)))
 
     def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
         for te, rows in self.unknown[number].settle(ends):
             self.events.add(te, _signed(rows, -1))
+        for part in self.starting.parts:
+            _settle_start(part, ends)
         yield from ()
 
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         self.times.advance(number, time)
-        due = self.events.take(self.times.least())
-        if due is not None:
-            yield from self._sweep(*due)
-            ended = due[1]["sign"].to_numpy() < 0
-            self._count(due[1]["code"].to_numpy()[ended], -1)
+        starts = self._start()
+        due = [events for events in (starts, self.events.take(self.times.least())) if events is not None]
+        if due:
+            times, rows = np.concatenate([each[0] for each in due]), pa.concat_tables([each[1] for each in due])
+            yield from self._sweep(times, rows.combine_chunks())
+            ended = rows["sign"].to_numpy() < 0
+            self._count(rows["code"].to_numpy()[ended], -1)
         if self.times.least() == FOREVER:
             yield from self._finish()
-            self.events, self.unknown = TimeQueue(), [UnknownEnds() for _ in range(self.inputs)]
+            self.starting, self.events, self.unknown = (
+                TimeQueue(),
+                TimeQueue(),
+                [UnknownEnds() for _ in range(self.inputs)],
+            )
             self.members = Members()
             self.catalogue.clear()
+
+    def _start(self) -> tuple[Times, pa.Table] | None:
+        """Elements that are due start; from now on they wait for their ends."""
+        due = self.starting.take(self.times.least())
+        if due is None:
+            return None
+        ts, rows = due
+        te, holder = rows["__sj_te"].to_numpy(), rows["__sj_holder"].to_numpy()
+        number = rows["__sj_input"].to_numpy()
+        rows = rows.drop_columns(["__sj_te", "__sj_holder", "__sj_input"])
+        ghosts = ts >= te
+        if ghosts.any():
+            self.figures["ghosts"] += int(ghosts.sum())
+            self._count(rows["code"].to_numpy()[ghosts], -1)
+            ts, te, holder, number = (column[~ghosts] for column in (ts, te, holder, number))
+            rows = rows.filter(pa.array(~ghosts))
+        unknown = (holder >= 0) & (te == FOREVER)
+        for each in range(self.inputs if unknown.any() else 0):
+            mine = np.flatnonzero(unknown & (number == each))
+            self.unknown[each].add(holder[mine], rows.take(pa.array(mine)))
+        known = np.flatnonzero(~unknown)
+        self.events.add(te[known], _signed(rows.take(pa.array(known)), -1))
+        return ts, _signed(rows, 1)
 
     def _count(self, codes: Indices, sign: int) -> None:
         """Elements have come or ended; a code without elements may be given to another payload."""
@@ -235,13 +274,19 @@ class RunningLifetimes(Operator):
 
     @property
     def footprint(self) -> Footprint:
-        waiting = sum(len(unknown) for unknown in self.unknown)
-        nbytes = self.events.nbytes + sum(unknown.nbytes for unknown in self.unknown) + self.catalogue.nbytes
+        waiting = len(self.starting) + sum(len(unknown) for unknown in self.unknown)
+        nbytes = (
+            self.starting.nbytes
+            + self.events.nbytes
+            + sum(unknown.nbytes for unknown in self.unknown)
+            + self.catalogue.nbytes
+        )
         return Footprint(len(self.events) + waiting, nbytes, len(self.events.parts))
 
     def _parts(self) -> dict[str, Any]:
         unknown = {f"unknown{number}": part for number, part in enumerate(self.unknown)}
-        shared = {"catalogue": self.catalogue, "members": self.members, "events": self.events}
+        shared = {"catalogue": self.catalogue, "members": self.members, "starting": self.starting}
+        shared |= {"events": self.events}
         return {**shared, **unknown, **self._own_parts()}
 
     def snapshot(self) -> Snapshot:
@@ -258,6 +303,21 @@ class RunningLifetimes(Operator):
 
 def _signed(rows: pa.Table, sign: int) -> pa.Table:
     return rows.append_column("sign", pa.array(np.full(rows.num_rows, sign, np.int8)))
+
+
+def _settle_start(part: QueuePart, ends: Ends) -> None:
+    """Ends of elements that have not started become known."""
+    rows, te = HolderIndex(part.rows["__sj_holder"].to_numpy()).find(ends)
+    if len(rows):
+        known = part.rows["__sj_te"].to_numpy().copy()
+        known[rows] = te
+        place = part.rows.schema.get_field_index("__sj_te")
+        part.rows, part.id = part.rows.set_column(place, "__sj_te", pa.array(known)), uuid.uuid4().hex
+
+
+def plus_and_minus(payload: pa.Table, time: Times, holder: Indices, sign: int) -> Results:
+    """Rows that appear (1) or disappear (-1)."""
+    return Results(payload, time, np.full(len(time), FOREVER), holder=holder, sign=np.full(len(time), sign, np.int8))
 
 
 def sorted_events(times: Times, rows: pa.Table) -> tuple[Times, pa.Table]:

@@ -20,12 +20,12 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER
+from streamjoin.algebra import FOREVER, Method
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import OPERATORS
 from streamjoin.operators.contract import Output, Results
 from streamjoin.operators.joining import described
-from streamjoin.operators.lifetimes import RunningLifetimes, sorted_events
+from streamjoin.operators.lifetimes import RunningLifetimes, plus_and_minus, sorted_events
 from streamjoin.state import Batch, Catalogue, Ends, OpenPieces
 from streamjoin.state.holders import NO_HOLDER, first_holder
 
@@ -40,6 +40,7 @@ class Multiplicity:
     schema: pa.Schema
     producer: int = 0
     bucket: int = 0
+    method: Method = "direct"
 
     @property
     def inputs(self) -> int:
@@ -49,7 +50,7 @@ class Multiplicity:
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr((self.operator, described([self.schema]), self.producer, self.bucket))
+        return repr((self.operator, described([self.schema]), self.producer, self.bucket, self.method))
 
     def build(self) -> RunningMultiplicity:
         """The running operator, empty."""
@@ -76,6 +77,11 @@ class RunningMultiplicity(RunningLifetimes):
         opened, closed = self.pieces.sweep((
             rows["code"].to_numpy(), times, rows["number"].to_numpy(), rows["sign"].to_numpy()
         ))  # fmt: skip
+        if self.config.method == "negative":
+            self.figures["results"] += len(opened.id)
+            yield plus_and_minus(self.catalogue.take(opened.code), opened.start, opened.id, 1)
+            yield plus_and_minus(self.catalogue.take(closed.code), closed.end, closed.id, -1)
+            return
         # Ids are given out one after the other, so those of this step are the last ones.
         first = int(opened.id[0]) if len(opened.id) else FOREVER
         new = closed.id >= first
@@ -90,7 +96,7 @@ class RunningMultiplicity(RunningLifetimes):
 
     def _finish(self) -> Iterator[Output]:
         _, _, piece = self.pieces.open()
-        if len(piece):
+        if len(piece) and self.config.method == "direct":
             yield Ends(piece, np.full(len(piece), FOREVER))
         self.pieces = OpenPieces(self.pieces.operator, self.pieces.next_id)
 

@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from streamjoin.algebra import FOREVER
 from streamjoin.algebra.interval import Mask
 from streamjoin.operators.contract import Footprint, Results
-from streamjoin.state import Batch, Blobs, Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state import Batch, Blobs, Ends, HolderIndex, Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state.holders import NO_HOLDER
 
 
 @dataclass
@@ -53,6 +56,23 @@ class HeldResults:
         self.parts = {}
         self.add(everything.take(~ready))
         yield everything.take(ready).sorted()
+
+    def settle(self, ends: Ends) -> Ends:
+        """Ends become known: those of results that wait here take their place, the others come back."""
+        settled = {}
+        for part, results in self.parts.items():
+            if results.holder is None:
+                settled[part] = results
+                continue
+            rows, te = HolderIndex(results.holder).find(ends)
+            if len(rows):
+                known, holder = results.te.copy(), results.holder.copy()
+                ends = ends.take(~np.isin(ends.holder, holder[rows]))
+                known[rows], holder[rows] = te, NO_HOLDER
+                part, results = uuid.uuid4().hex, replace(results, te=known, holder=holder)
+            settled[part] = results
+        self.parts = settled
+        return ends
 
     def snapshot(self, name: str) -> Snapshot:
         """What waits, to be stored."""

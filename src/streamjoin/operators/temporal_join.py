@@ -37,7 +37,7 @@ Not here: more than two inputs, state larger than memory, priorities.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -154,13 +154,7 @@ class RunningTemporalJoin(RunningJoin):
             batch, hopeless = batch.split(batch.matchable)
             self.figures["unmatchable"] += len(hopeless)
             if len(hopeless) and self.config.tracked[number]:
-                # They can meet nobody, anywhere: no need to ask other buckets.
-                at_home = hopeless if hopeless.home is None else hopeless.take(hopeless.home)
-                for alone in self._fate(number, Decided(at_home, np.zeros(len(at_home), np.bool_)), final=True):
-                    assert isinstance(alone, Results)
-                    alone = alone if self.config.emit == "ordered" else self._not_early(number, alone)
-                    if len(alone):
-                        yield alone
+                yield from self._hopeless(number, hopeless)
             batch = batch.without_matchable()
         if not len(batch):
             return
@@ -177,6 +171,20 @@ class RunningTemporalJoin(RunningJoin):
                     i, j = i[keep], j[keep]
                 yield from self._met(pair, (i, j))
         self.areas[number].kept.append(mine)
+
+    def _hopeless(self, number: int, rows: Batch) -> Iterator[Output]:
+        """Rows of a tracked input that can meet nobody, anywhere: no need to ask other buckets, or to wait for them."""
+        rows = rows if rows.home is None else rows.take(rows.home)
+        for alone in self._fate(number, Decided(rows, np.zeros(len(rows), np.bool_)), final=True):
+            assert isinstance(alone, Results)
+            if rows.holder is not None:
+                mine = np.where(rows.te == FOREVER, rows.holder, NO_HOLDER)
+                nobody = np.full(len(rows), NO_HOLDER)
+                members = (mine, nobody) if number == 0 else (nobody, mine)
+                alone = replace(alone, holder=self.pending.add(members, alone.te, (self.times.of(0), self.times.of(1))))
+            alone = alone if self.config.emit == "ordered" else self._not_early(number, alone)
+            if len(alone):
+                yield alone
 
     def _met(self, pair: tuple[Kept, Kept], indices: tuple[Indices, Indices]) -> Iterator[Output]:
         """Matching pairs: note who has met someone, and make results."""
@@ -240,7 +248,11 @@ class RunningTemporalJoin(RunningJoin):
                 released = waiting.release(lambda rows: rows.ts < bound)
                 if released is not None:
                     yield from self._leave(self._join(number, released))
-        yield from self.pending.known((self.times.of(0), self.times.of(1)))
+        for ends in self.pending.known((self.times.of(0), self.times.of(1))):
+            for held in (self.held, *self.early):
+                ends = held.settle(ends)
+            if len(ends):
+                yield ends
         for number, area in enumerate(self.areas):
             for decided in area.purge(self._passed(number)):
                 yield from self._leave(self._fate(number, decided))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -69,6 +69,21 @@ class Waiting:
                 self.parts.append(WaitingPart(waiting, np.ones(len(waiting), np.bool_)))
             results = results.take(~unknown)
         yield from _alive(results)
+
+    def take_changes(self, changes: Results) -> Iterator[Results]:
+        """Plus and minus tuples come: an element leaves when it has both."""
+        assert changes.sign is not None and changes.holder is not None
+        plus, minus = np.flatnonzero(changes.sign > 0), np.flatnonzero(changes.sign < 0)
+        if len(plus):
+            yield from self.take(replace(changes.take(plus), sign=None))
+        if len(minus):
+            yield from self.settle(Ends(changes.holder[minus], changes.ts[minus]))
+
+    def finish(self) -> Iterator[Results]:
+        """What has no end by now has none."""
+        for part in self.parts:
+            yield from _alive(replace(part.results.take(part.waits), holder=None))
+        self.parts = []
 
     def settle(self, ends: Ends) -> Iterator[Results]:
         """Ends become known: their results leave."""

@@ -1,26 +1,33 @@
 """From a relational tree to a graph of operators in one task: how a query over lifetimes runs without Spark.
 
-| node | direct |
-|---|---|
-| Stream | its window gives ends; a row window is an operator |
-| Selection, Projection, Union | functions of rows: holders pass through |
-| Join | a temporal join by snapshot |
-| Distinct, Difference, Intersection | a set operator over multiplicities |
-| Aggregation | pieces between the starts and ends of a group's elements |
+| node | direct | negative |
+|---|---|---|
+| Stream | its window gives ends; a row window is an operator | a window that says every element twice |
+| Selection, Projection, Union | functions of rows: holders pass through | the same |
+| Join | a temporal join by snapshot | a join that looks for every pair twice |
+| Distinct, Difference, Intersection | a set operator over multiplicities | the same over plus and minus tuples |
+| Aggregation | pieces between the starts and ends of a group's elements | the same over plus and minus tuples |
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Equals, Rows, TimeAxis, Validity
+from streamjoin.algebra import Equals, Method, Rows, TimeAxis, Validity
 from streamjoin.errors import UnsupportedError
-from streamjoin.operators import Aggregating, Multiplicity, Results, RowWindow, TemporalJoin
+from streamjoin.operators import (
+    Aggregating,
+    Multiplicity,
+    NegativeJoin,
+    NegativeWindow,
+    Results,
+    RowWindow,
+    TemporalJoin,
+)
 from streamjoin.operators.multiplicity import SetOperator
 from streamjoin.plan.binding import InputBinding
 from streamjoin.plan.expression import Expression
@@ -41,14 +48,10 @@ from streamjoin.runtime.graph import Graph, GraphNode, OperatorNode, PerRowNode,
 from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.columns import codes_are_exact
 
-Method = Literal["direct", "negative"]
-
 
 def build_graph(relation: Relation, schemas: Mapping[str, pa.Schema], method: Method = "direct") -> Graph:
     """A running graph for a tree over streams with these schemas, whose time columns are integers."""
-    if method != "direct":
-        raise UnsupportedError(f"method {method!r}")
-    lowering = Lowering(schemas)
+    lowering = Lowering(schemas, method)
     lowering.lower(relation)
     return Graph(lowering.nodes)
 
@@ -58,6 +61,7 @@ class Lowering:
     """Makes nodes, children first. `lower` gives a node's number; `schema[number]` what its results look like."""
 
     schemas: Mapping[str, pa.Schema]
+    method: Method = "direct"
     nodes: list[GraphNode] = field(default_factory=list)
     schema: list[pa.Schema] = field(default_factory=list)
 
@@ -97,12 +101,20 @@ class Lowering:
         assert stream.window is not None
         window = stream.window.resolve(TimeAxis.INTEGER)
         if not isinstance(window, Rows):
-            return self._add(SourceNode(stream.source, ReadStream(replace(stream, window=window))), schema)
-        by = tuple(window.by or ())  # type: ignore[arg-type]
+            at = self._add(SourceNode(stream.source, ReadStream(replace(stream, window=window))), schema)
+            if self.method == "direct":
+                return at
+            negative = NegativeWindow(schema, producer=at)
+            return self._add(OperatorNode((at,), negative.build, (as_batch,), Named(tuple(schema.names))), schema)
+        by: tuple[str, ...] = tuple(window.by or ())  # type: ignore[arg-type]
         read = ReadStream(stream, by)
         groups = pa.schema([source.field(column) for column in by])
         at = self._add(SourceNode(stream.source, read), schema)
-        config = RowWindow(window.size, groups, window.drain, producer=at)
+        config: RowWindow | NegativeWindow
+        if self.method == "direct":
+            config = RowWindow(window.size, groups, window.drain, producer=at)
+        else:
+            config = NegativeWindow(schema, window.size, groups, window.drain, producer=at)
         # The columns that make a group travel at the end of the payload, and no further than the window.
         return self._add(OperatorNode((at,), config.build, (Grouped(len(schema)),), Named(tuple(schema.names))), schema)
 
@@ -128,12 +140,13 @@ class Lowering:
     def _set(self, operator: SetOperator, relation: Relation) -> int:
         parts = tuple(self.lower(child) for child in relation.children)
         schema = self.schema[parts[0]]
-        config = Multiplicity(operator, schema, producer=len(self.nodes))
+        config = Multiplicity(operator, schema, producer=len(self.nodes), method=self.method)
         return self._add(OperatorNode(parts, config.build, (as_batch,) * len(parts), Named(relation.columns)), schema)
 
     def _aggregation(self, aggregation: Aggregation) -> int:
         child = self.lower(aggregation.child)
-        config = Aggregating(aggregation.keys, aggregation.aggregates, self.schema[child], producer=len(self.nodes))
+        schema, producer = self.schema[child], len(self.nodes)
+        config = Aggregating(aggregation.keys, aggregation.aggregates, schema, producer, method=self.method)
         node = OperatorNode((child,), config.build, (as_batch,), Named(aggregation.columns))
         return self._add(node, config.result_schema)
 
@@ -152,7 +165,11 @@ class Lowering:
         if join.theta is not None:
             tests.append(ExpressionTest(Expression.parse(join.theta, schemas)))
         matching = Matching(others[0] if others else None, tuple(tests))  # type: ignore[arg-type]
-        config = TemporalJoin(matching, schemas, join.how, "snapshot", producer=len(self.nodes))
+        config: TemporalJoin | NegativeJoin
+        if self.method == "direct":
+            config = TemporalJoin(matching, schemas, join.how, "snapshot", producer=len(self.nodes))
+        else:
+            config = NegativeJoin(matching, schemas, join.how, producer=len(self.nodes))
         read = tuple(
             ReadSide(
                 InputBinding(
@@ -163,7 +180,7 @@ class Lowering:
         )
         left_only = join.how in ("semi", "anti")
         schema = schemas[0] if left_only else pa.schema([*schemas[0], *schemas[1]])
-        return self._add(OperatorNode(parts, config.build, read, Named(join.columns)), schema)
+        return self._add(OperatorNode(parts, config.build, tuple(read), Named(join.columns)), schema)
 
 
 @dataclass(frozen=True)
@@ -210,7 +227,7 @@ class ReadSide:
 
     def __call__(self, results: Results) -> Batch:
         batch = self.binding.bind(results.payload).batch
-        return replace(batch, ts=results.ts, te=results.te, holder=results.holder)
+        return replace(batch, ts=results.ts, te=results.te, holder=results.holder, sign=results.sign)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.operators import Operator, Output, Results, Waiting
 from streamjoin.state import Batch, Ends, Snapshot
+from streamjoin.state.batch import with_columns
 
 PerRow = Callable[[Results], Results]
 Reader = Callable[[Results], Batch]
@@ -87,8 +88,10 @@ class Graph:
         """Rows arrive, then each stream's progress; what leaves, with its validity."""
         said = self._run(rows, progress)
         out: list[pa.Table] = []
-        for results in said.results:
-            out += map(with_validity, self.waiting.take(results))
+        # All that appears first: in one micro-batch something may be said of an element before the element itself.
+        for results in sorted(said.results, key=lambda results: results.sign is not None and int(results.sign[0]) < 0):
+            take = self.waiting.take if results.sign is None else self.waiting.take_changes
+            out += map(with_validity, take(results))
         for ends in said.ends:
             out += map(with_validity, self.waiting.settle(ends))
         return out
@@ -100,10 +103,12 @@ class Graph:
     def end(self) -> list[pa.Table]:
         """All streams have ended."""
         sources = {node.source for node in self.nodes if isinstance(node, SourceNode)}
-        return self.micro_batch({}, dict.fromkeys(sources, FOREVER))
+        out = self.micro_batch({}, dict.fromkeys(sources, FOREVER))
+        return out + [with_validity(results) for results in self.waiting.finish()]
 
     def _run(self, rows: Mapping[str, pa.Table], progress: Mapping[str, int]) -> Said:
-        before, said = dict(self.progress), []
+        before = dict(self.progress)
+        said: list[Said] = []
         for source, time in progress.items():
             self.progress[source] = max(time, self.progress.get(source, NEVER))
         for at, node in enumerate(self.nodes):
@@ -116,11 +121,14 @@ class Graph:
         if isinstance(node, SourceNode):
             news = Said(progress=self.progress.get(node.source, NEVER))
             if node.source in rows:
-                news.results += self._on_time(node, rows[node.source], before.get(node.source, NEVER))
+                first = next(i for i, other in enumerate(self.nodes) if getattr(other, "source", None) == node.source)
+                reached = before.get(node.source, NEVER)
+                news.results += self._on_time(node, rows[node.source], reached, told=at == first)
             return news
         if isinstance(node, PerRowNode):
             child = said[node.child]
-            return Said([node.apply(results) for results in child.results], child.ends, child.progress)
+            results = [node.apply(results) for results in child.results]
+            return Said([each for each in results if len(each)], child.ends, child.progress)
         if isinstance(node, UnionNode):
             parts = [said[part] for part in node.parts]
             named = zip(node.apply, parts, strict=True)
@@ -131,11 +139,12 @@ class Graph:
             )
         return self._operate(node, self.operators[at], [said[part] for part in node.parts])
 
-    def _on_time(self, node: SourceNode, table: pa.Table, reached: int) -> Iterator[Results]:
+    def _on_time(self, node: SourceNode, table: pa.Table, reached: int, *, told: bool) -> Iterator[Results]:
         batch = node.read(table)
         late = batch.ts < reached
         if late.any():
-            self.late.setdefault(node.source, []).append(table.filter(pa.array(late)))
+            if told:  # a stream that is read twice has its late rows once
+                self.late.setdefault(node.source, []).append(table.filter(pa.array(late)))
             batch = batch.take(~late)
         if len(batch):
             yield Results(batch.payload, batch.ts, batch.te, holder=batch.holder)
@@ -183,7 +192,8 @@ class Graph:
 def _note(news: Said, node: OperatorNode, outputs: Iterator[Output]) -> None:
     for output in outputs:
         if isinstance(output, Results):
-            news.results.append(node.name(output))
+            if len(output):
+                news.results.append(node.name(output))
         elif isinstance(output, Ends):
             news.ends.append(output)
         else:
@@ -192,16 +202,10 @@ def _note(news: Said, node: OperatorNode, outputs: Iterator[Output]) -> None:
 
 def with_validity(results: Results) -> pa.Table:
     """Results as one table, with columns `valid_from` and `valid_to`."""
-    table = results.payload if results.payload.num_columns else pa.table({})
-    columns = [*table.columns, pa.array(results.ts), pa.array(results.te)]
-    return pa.table(columns, names=[*table.column_names, "valid_from", "valid_to"])
-
-
-def no_ends(results: Results) -> Results:
-    """Results as they are."""
-    return results
+    return with_columns(results.payload, valid_from=results.ts, valid_to=results.te)
 
 
 def as_batch(results: Results) -> Batch:
     """Results as rows of an operator that looks at nothing but payload and validity."""
-    return Batch(results.payload, results.ts, results.te, np.zeros(len(results), np.int64), holder=results.holder)
+    group = np.zeros(len(results), np.int64)
+    return Batch(results.payload, results.ts, results.te, group, holder=results.holder, sign=results.sign)

@@ -65,6 +65,13 @@ class Pieces:
     def __len__(self) -> int:
         return len(self.group)
 
+    def take(self, which: Mask) -> Pieces:
+        """Some of them."""
+        if which.all():
+            return self
+        values = self.values.filter(pa.array(which))
+        return Pieces(self.group[which], self.start[which], self.end[which], values, self.carried[which])
+
 
 class _Column:
     """What the aggregates of one column keep: how many values there are, and what is asked for of them."""

@@ -9,6 +9,8 @@
     origin     a number that all replicas of one row share, where a row goes to several buckets
     home       True for exactly one of the replicas
     holder     where an end is not known yet, who will know it (see `holders`); -1 where it is known
+    sign       in a stream of plus and minus tuples: 1 where a row appears at `ts`, -1 where it disappears; then
+               `holder` is what a plus and its minus have in common
 
 A batch travels as one Arrow table: its payload, and its arrays in columns whose names begin with `__sj_`.
 """
@@ -27,7 +29,10 @@ from streamjoin.algebra.interval import Mask, Times
 
 Indices = npt.NDArray[np.int64]
 
+Signs = npt.NDArray[np.int8]
+
 RESERVED_PREFIX: Final = "__sj_"
+_OPTIONAL: Final = ("matchable", "origin", "home", "holder", "sign")
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Batch:
     origin: Indices | None = None
     home: Mask | None = None
     holder: Indices | None = None
+    sign: Signs | None = None
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -70,6 +76,7 @@ class Batch:
             None if self.origin is None else self.origin[rows],
             None if self.home is None else self.home[rows],
             None if self.holder is None else self.holder[rows],
+            None if self.sign is None else self.sign[rows],
         )
 
     def split(self, mask: Mask) -> tuple[Batch, Batch]:
@@ -110,11 +117,7 @@ class Batch:
         """The batch as one Arrow table, to be stored or sent."""
         arrays: dict[str, Any] = {"ts": self.ts, "te": self.te, "group": self.group}
         arrays |= {f"value{i}": column for i, column in enumerate(self.values)}
-        arrays |= {
-            name: column
-            for name in ("matchable", "origin", "home", "holder")
-            if (column := getattr(self, name)) is not None
-        }
+        arrays |= {name: column for name in _OPTIONAL if (column := getattr(self, name)) is not None}
         columns = [*self.payload.columns, *(pa.array(column) for column in arrays.values())]
         names = [*self.payload.column_names, *(RESERVED_PREFIX + name for name in arrays)]
         if self.proof is not None:
@@ -147,4 +150,15 @@ class Batch:
             optional("origin"),
             optional("home"),
             optional("holder"),
+            optional("sign"),
         )
+
+
+def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
+    """A table with more columns; a table without any has no length, and takes that of the columns.
+
+    >>> with_columns(pa.table({}), a=np.array([1, 2])).num_rows
+    2
+    """
+    arrays = [*table.columns, *(pa.array(column) for column in columns.values())]
+    return pa.table(arrays, names=[*table.column_names, *columns])

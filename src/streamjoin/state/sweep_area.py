@@ -233,8 +233,10 @@ class SweepArea:
             new_row[positions] = np.arange(len(positions))
             row, start, end, holder = kept.all_pieces()
             mine = new_row[row] >= 0
-            # A piece whose end is unknown lasts as long as the row.
-            pieces = (new_row[row[mine]], start[mine], np.minimum(end[mine], run.rows.te[row[mine]]))
+            # A piece whose end is unknown lasts as long as the row; one may have turned out to be empty.
+            until = np.minimum(end, run.rows.te[row])
+            real = mine & (start < until)
+            pieces = (new_row[row[real]], start[real], until[real])
             kept.pieces = [(row[~mine], start[~mine], end[~mine], holder[~mine])]
             kept.note()
         return Decided(run.rows.take(positions), kept.matched[positions], pieces)
@@ -347,7 +349,8 @@ class SweepArea:
         """Rows as they were stored, with the ends that were learned afterwards."""
         if rows.holder is None:
             return rows
-        rows, index = replace(rows, te=rows.te.copy()), HolderIndex(rows.holder)
+        index = HolderIndex(rows.holder)
+        rows = replace(rows, te=rows.te.copy())
         for _, ends, _ in self.late_ends:
             positions, te = index.find(ends)
             rows.te[positions] = te

@@ -1,0 +1,264 @@
+"""The join by plus and minus tuples: pairs appear when the second member does, and disappear with the first that goes.
+
+Law: changes are taken in the order of time, those before the least progress of both inputs; so who is still there when
+somebody appears is known. A pair is said when it appears, and again when it disappears: for that, whoever goes looks
+for its partners a second time.
+
+    appears      new rows of each input look for those who are there, as in the direct join
+    disappears   rows that go look for those who are still there; of two that go, the one that goes first says it
+
+Outer, semi and anti joins follow how many partners a row has at each instant, as EXCEPT and INTERSECT do: padded where
+it is there and has none, kept (semi) where it has one.
+
+The rival of the direct join, over the same areas and kernels. Pairs are told apart by a hash of their members' numbers,
+of 63 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import FOREVER, How, Progress
+from streamjoin.algebra.interval import Times
+from streamjoin.kernels import OPERATORS, combine_hashes
+from streamjoin.operators.contract import Footprint, Operator, Output, null_rows, side_by_side
+from streamjoin.operators.joining import check_snapshot, described, whole_snapshot
+from streamjoin.operators.lifetimes import plus_and_minus
+from streamjoin.operators.temporal_join import TRACKED
+from streamjoin.state import Batch, Catalogue, Ends, Kept, Matching, OpenPieces, Run, Snapshot, SweepArea, TimeQueue
+from streamjoin.state.batch import Indices, with_columns
+from streamjoin.state.holders import first_holder
+
+_POSITIVE = np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class NegativeJoin:
+    """A join of two streams of plus and minus tuples. `build()` makes the running operator."""
+
+    matching: Matching
+    schemas: tuple[pa.Schema, pa.Schema]
+    how: How = "inner"
+    producer: int = 0
+    bucket: int = 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Two operators may share a snapshot iff this is equal."""
+        what = (self.matching.first, self.matching.tests, self.how, described(self.schemas))
+        return repr(("negative join", *what, self.producer, self.bucket))
+
+    def build(self) -> RunningNegativeJoin:
+        """The running operator, empty."""
+        return RunningNegativeJoin(self)
+
+
+@dataclass
+class Partners:
+    """How many partners each row of one input has, and the pieces of its validity in which it has none (or some)."""
+
+    schema: pa.Schema
+    operator: int
+    next_id: int
+
+    def __post_init__(self) -> None:
+        self.rows = Catalogue(pa.schema([pa.field("__sj_id", pa.int64()), *self.schema]))
+        self.pieces = OpenPieces(self.operator, self.next_id)
+        self.events: list[tuple[Indices, Times, int, int]] = []
+
+    def note(self, payload: pa.Table, ids: Indices, time: Times, number: int, sign: int) -> None:
+        """The rows themselves (0) or partners of theirs (1) have come (1) or gone (-1)."""
+        if len(ids):
+            columns = [pa.array(ids), *payload.columns]
+            codes = self.rows.codes(pa.table(columns, schema=self.rows.schema), len(ids))
+            self.events.append((codes, time, number, sign))
+
+    def sweep(self) -> Iterator[tuple[pa.Table, Times, Indices, int]]:
+        """What appears and disappears: payload, time, id and sign."""
+        if not self.events:
+            return
+        code = np.concatenate([codes for codes, *_ in self.events])
+        time = np.concatenate([times for _, times, *_ in self.events])
+        number = np.concatenate([np.full(len(codes), number) for codes, _, number, _ in self.events])
+        sign = np.concatenate([np.full(len(codes), sign) for codes, _, _, sign in self.events])
+        order = np.lexsort((time, code))
+        opened, closed = self.pieces.sweep((code[order], time[order], number[order], sign[order]))
+        names = self.schema.names
+        yield self.rows.take(opened.code).select(names), opened.start, opened.id, 1
+        yield self.rows.take(closed.code).select(names), closed.end, closed.id, -1
+        gone = [codes for codes, _, number, sign in self.events if number == 0 and sign < 0]
+        self.rows.release(np.concatenate([np.empty(0, np.int64), *gone]))
+        self.events = []
+
+
+@dataclass
+class RunningNegativeJoin(Operator):
+    """A join of plus and minus tuples at work."""
+
+    config: NegativeJoin
+    inputs: int = 2
+    figures: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        config = self.config
+        self.times = Progress(2)
+        self.areas = [SweepArea(config.matching), SweepArea(config.matching)]
+        self.appearing, self.going = [TimeQueue(), TimeQueue()], [TimeQueue(), TimeQueue()]
+        kind = OPERATORS.index("intersect" if config.how == "semi" else "except")
+        first = first_holder(config.producer, config.bucket)
+        # Numbers of padded rows: each input has half of what this operator may give out.
+        self.partners = [
+            Partners(schema, kind, first + number * (1 << 39)) if tracked else None
+            for number, (schema, tracked) in enumerate(zip(config.schemas, TRACKED[config.how], strict=True))
+        ]
+        self.figures = {"rows_in": 0, "results": 0}
+
+    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
+        assert batch.sign is not None and batch.holder is not None
+        self.figures["rows_in"] += len(batch)
+        minus = batch.sign < 0
+        matchable = np.ones(len(batch), np.bool_) if batch.matchable is None else batch.matchable
+        plus = replace(batch, sign=None, te=np.full(len(batch), FOREVER), matchable=matchable).take(~minus)
+        self.appearing[number].add(plus.ts, plus.to_table())
+        leaving = batch.payload.filter(pa.array(minus)) if self.partners[number] is not None else pa.table({})
+        self.going[number].add(batch.ts[minus], with_columns(leaving, __sj_id=batch.holder[minus]))
+        yield from ()
+
+    def on_progress(self, number: int, time: int) -> Iterator[Output]:
+        self.times.advance(number, time)
+        least = self.times.least()
+        new = [self._appear(each, least) for each in (0, 1)]
+        gone = [self._go(each, new[each], least) for each in (0, 1)]
+        yield from self._pairs_appear(new)
+        for each, kept in enumerate(new):
+            if kept is not None:
+                self.areas[each].kept.append(kept)
+        yield from self._pairs_go(gone)
+        for each, partners in enumerate(self.partners):
+            for payload, times, ids, sign in partners.sweep() if partners is not None else ():
+                yield plus_and_minus(self._alone(each, payload), times, ids, sign)
+        for area in self.areas:
+            for _ in area.purge(least - 1 if least < FOREVER else FOREVER):
+                raise AssertionError("these areas are not tracked")
+
+    def _appear(self, number: int, before: int) -> Kept | None:
+        """Rows that have come before `before`, as a run that is not among the others yet."""
+        due = self.appearing[number].take(before)
+        if due is None:
+            return None
+        rows = Batch.from_table(due[1])
+        partners = self.partners[number]
+        if partners is not None and rows.holder is not None:
+            partners.note(rows.payload, rows.holder, rows.ts, 0, 1)
+        if rows.matchable is not None:
+            rows = rows.take(rows.matchable).without_matchable()
+        return Kept(self.config.matching.sorted_run(rows)) if len(rows) else None
+
+    def _go(self, number: int, new: Kept | None, before: int) -> Ends:
+        """Rows that go before `before`: from now on it is known when."""
+        due = self.going[number].take(before)
+        if due is None:
+            return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
+        ends = Ends(due[1]["__sj_id"].to_numpy(), due[0])
+        partners = self.partners[number]
+        if partners is not None:
+            partners.note(due[1].drop_columns(["__sj_id"]), ends.holder, ends.te, 0, -1)
+        self.areas[number].settle(ends)
+        if new is not None:
+            new.settle(ends)
+        return ends
+
+    def _pairs_appear(self, new: list[Kept | None]) -> Iterator[Output]:
+        one, two = new
+        for kept in self.areas[1].kept:
+            yield from self._say(one, kept, 1)
+        for kept in self.areas[0].kept:
+            yield from self._say(kept, two, 1)
+        yield from self._say(one, two, 1)
+
+    def _pairs_go(self, gone: list[Ends]) -> Iterator[Output]:
+        for number, ends in enumerate(gone):
+            for kept in self.areas[number].kept:
+                rows, _ = kept.index.find(ends) if kept.expiry is not None else (np.empty(0, np.int64), None)
+                if len(rows):
+                    going = self.config.matching.run_of(kept.run.rows.take(np.sort(rows)))
+                    for other in self.areas[1 - number].kept:
+                        pair = (going, other.run) if number == 0 else (other.run, going)
+                        yield from self._say_runs(*pair, -1, first_to_go=number)
+
+    def _say(self, one: Kept | None, two: Kept | None, sign: int) -> Iterator[Output]:
+        if one is not None and two is not None:
+            yield from self._say_runs(one.run, two.run, sign)
+
+    def _say_runs(self, one: Run, two: Run, sign: int, first_to_go: int = 0) -> Iterator[Output]:
+        """Pairs appear, or disappear with the members of input `first_to_go`."""
+        for i, j in self.config.matching.pairs(one, two):
+            ends = one.rows.te[i], two.rows.te[j]
+            time = np.maximum(one.rows.ts[i], two.rows.ts[j])
+            if sign < 0:
+                # At the same time: input 0 says it.
+                first = ends[0] <= ends[1] if first_to_go == 0 else ends[1] < ends[0]
+                i, j, time = i[first], j[first], ends[first_to_go][first]
+            if not len(i):
+                continue
+            members = one.rows.take(i), two.rows.take(j)
+            for number, partners in enumerate(self.partners):
+                if partners is not None:
+                    holder = members[number].holder
+                    assert holder is not None
+                    partners.note(members[number].payload, holder, time, 1, sign)
+            if self.config.how in ("semi", "anti"):
+                continue
+            assert members[0].holder is not None and members[1].holder is not None
+            pair = combine_hashes(members[0].holder, members[1].holder) & _POSITIVE
+            self.figures["results"] += len(i) * (sign > 0)
+            yield plus_and_minus(side_by_side([member.payload for member in members]), time, pair, sign)
+
+    def _alone(self, number: int, payload: pa.Table) -> pa.Table:
+        if self.config.how in ("semi", "anti"):
+            return side_by_side([payload])
+        members = [
+            payload if each == number else null_rows(schema, payload.num_rows)
+            for each, schema in enumerate(self.config.schemas)
+        ]
+        return side_by_side(members)
+
+    def on_end(self) -> Iterator[Output]:
+        for number in (0, 1):
+            yield from self.on_progress(number, FOREVER)
+
+    @property
+    def progress(self) -> int:
+        return self.times.least()
+
+    @property
+    def footprint(self) -> Footprint:
+        waiting = sum(len(queue) for queue in (*self.appearing, *self.going))
+        rows = sum(area.rows for area in self.areas) + waiting
+        return Footprint(rows, sum(area.nbytes for area in self.areas), sum(len(area.kept) for area in self.areas))
+
+    def _parts(self) -> dict[str, Any]:
+        parts: dict[str, Any] = {}
+        for number in (0, 1):
+            parts |= {f"area{number}": self.areas[number], f"appearing{number}": self.appearing[number]}
+            parts[f"going{number}"] = self.going[number]
+            partners = self.partners[number]
+            if partners is not None:
+                parts |= {f"rows{number}": partners.rows, f"pieces{number}": partners.pieces}
+        return parts
+
+    def snapshot(self) -> Snapshot:
+        parts = [part.snapshot(name) for name, part in self._parts().items()]
+        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        check_snapshot(snapshot, self.config.fingerprint)
+        self.times = Progress(2, list(snapshot.manifest["progress"]))
+        self.figures = dict(snapshot.manifest["figures"])
+        for part, stored in zip(self._parts().values(), snapshot.manifest["parts"], strict=True):
+            part.restore(Snapshot(stored, snapshot.blobs))
