@@ -171,7 +171,12 @@ def test_what_cannot_be_computed_is_refused() -> None:
 
 def test_codes_and_snapshots_are_checked() -> None:
     state = made(pa.int64(), "sum")
+    empty = GroupAggregates.from_tables(state.aggregates, state.schema, state.to_tables())
+    assert len(empty.finish()) == empty.rows == 0
     change(state, (0, 1, 1, 5), (1, 1, 1, 5))
+    assert state.nbytes > empty.nbytes
+    again = GroupAggregates.from_tables(state.aggregates, state.schema, state.to_tables())
+    assert again.finish().values == state.finish().values
     with pytest.raises(CallError, match="2 groups, got 1"):
         state.renumber(np.array([0]))
     with pytest.raises(CallError, match="drops a group"):

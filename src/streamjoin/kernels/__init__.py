@@ -4,6 +4,8 @@ Every pair kernel has the same shape. It takes two sides sorted by (group, ..., 
 either nowhere to write (it counts) or two arrays to fill (it fills exactly what it counted). It stops at the first row
 boundary where `limit` pairs have been found and returns where to go on, so that a caller never holds more than a chunk
 of a large result. The validity test is inside the loop: a pair that fails it is never written down.
+
+Aggregates are folds: they walk over the changes of groups, and write down what they have where it is asked for.
 """
 
 from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_counts
