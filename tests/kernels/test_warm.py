@@ -39,6 +39,12 @@ JOIN = """
 from tests.simulator import simulate
 for seed in range(60):
     simulate(seed)
+import numpy as np
+from tests.state.lifetimes import ALL, COLUMNS, SCHEMA, Caller, drawn
+caller = Caller(ALL, SCHEMA)
+caller.sweep([(element, 1) for element in drawn(np.random.default_rng(0), list(COLUMNS), 40)])
+caller.store()
+caller.state.finish()
 print(json.dumps(compiled()))
 """
 

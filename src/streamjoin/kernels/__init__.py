@@ -4,6 +4,8 @@ Every pair kernel has the same shape. It takes two sides sorted by (group, ..., 
 either nowhere to write (it counts) or two arrays to fill (it fills exactly what it counted). It stops at the first row
 boundary where `limit` pairs have been found and returns where to go on, so that a caller never holds more than a chunk
 of a large result. The validity test is inside the loop: a pair that fails it is never written down.
+
+Aggregates are folds: they walk over the changes of groups, and write down what they have where it is asked for.
 """
 
 from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_counts
@@ -11,11 +13,12 @@ from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
-from streamjoin.kernels.exact_sum import LongSums, SumsRead, fold_sums
+from streamjoin.kernels.exact_sum import SumsRead, fold_sums
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
 from streamjoin.kernels.heaps import Heaps, Text, fold_heaps
+from streamjoin.kernels.long_sums import LongSums
 from streamjoin.kernels.multiplicity import OPERATORS, multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs

@@ -229,7 +229,7 @@ class Heaps:
 
     def living(self, text: Text | None) -> tuple[Indices, Indices]:
         """Group and entry of everything alive."""
-        _rebuild_all(self.pool, self.start, self.size, self.figures, text)
+        _rebuild_all(self.pool, self.start, self.size, self.figures, _frozen_text(text))
         groups = np.repeat(np.arange(len(self.size)) // 2, self.size)
         return groups, self.pool[self.places()]
 
@@ -241,6 +241,10 @@ def _rebuild_all(pool: Any, start: Any, size: Any, figures: Any, text: Any) -> N
             _rebuild(pool, start, size, came, figures, text)
 
 
+def _frozen_text(text: Text | None) -> Text | None:
+    return None if text is None else (frozen(text[0]), frozen(text[1]), text[2])
+
+
 def fold_heaps(steps: Steps, entry: Indices, heaps: Heaps, text: Text | None) -> Indices:
     """The least living entry at each read (0 where there is none), when every change brings its entry or takes it away.
 
@@ -249,7 +253,7 @@ def fold_heaps(steps: Steps, entry: Indices, heaps: Heaps, text: Text | None) ->
     reads = steps.reads
     out = np.zeros(len(reads), np.int64)
     changes = tuple(frozen(array) for array in (steps.group, steps.sign, entry, reads.at, reads.who))
-    text = None if text is None else (frozen(text[0]), frozen(text[1]), text[2])
+    text = _frozen_text(text)
     change, read = 0, 0
     while True:
         state = (heaps.pool, heaps.start, heaps.size, heaps.room, heaps.figures)
@@ -258,7 +262,8 @@ def fold_heaps(steps: Steps, entry: Indices, heaps: Heaps, text: Text | None) ->
         if change == len(entry):
             break
         first = 2 * int(steps.group[change])
-        heaps.lay_out(2 * int(heaps.size[first : first + 2].sum()) + _SMALL_POOL)
-    if len(heaps.pool) > max(_SMALL_POOL, 8 * heaps.entries):
+        # Laying out looks at every group: the room it makes must be worth that.
+        heaps.lay_out(2 * int(heaps.size[first : first + 2].sum()) + max(_SMALL_POOL, len(heaps.size)))
+    if len(heaps.pool) > _SMALL_POOL + 2 * len(heaps.size) + 8 * heaps.entries:
         heaps.lay_out()
     return out

@@ -12,11 +12,12 @@ from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import box_pairs
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
-from streamjoin.kernels.exact_sum import LongSums, fold_sums
+from streamjoin.kernels.exact_sum import fold_sums
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import bucket_of_cells, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
 from streamjoin.kernels.heaps import Heaps, fold_heaps
+from streamjoin.kernels.long_sums import LongSums
 from streamjoin.kernels.multiplicity import multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs

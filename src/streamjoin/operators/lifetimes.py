@@ -217,7 +217,7 @@ class RunningLifetimes(Operator):
         self.times.advance(number, time)
         starts = self._start()
         due = [events for events in (starts, self.events.take(self.times.least())) if events is not None]
-        if due:
+        if any(len(each[0]) for each in due):  # there may have been ghosts only
             times, rows = np.concatenate([each[0] for each in due]), pa.concat_tables([each[1] for each in due])
             yield from self._sweep(times, rows.combine_chunks())
             ended = rows["sign"].to_numpy() < 0

@@ -41,7 +41,7 @@ _MEASURED_ARROW: Final = pa.schema([
     ("owner", pa.string()), ("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()),
     ("first", pa.int64()), ("last", pa.int64()),
 ])  # fmt: skip
-_NOT_ROWS: Final = re.compile(r"area\d+/(matched|pieces)/|waiting/")
+_NOT_ROWS: Final = re.compile(r"area\d+/(matched|pieces|ends)/|waiting/|pending/")
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ store has twice as many as the heaps refer to, it is made anew without the other
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from streamjoin.algebra.interval import Mask
@@ -22,6 +24,7 @@ _SMALL_STORE: Final = 1024  # not worth to be made anew
 _SIGN: Final = np.int64(-(2**63))
 
 
+@dataclass
 class Texts:
     """A store of byte strings, by number: string i is `data[offsets[i]:offsets[i + 1]]`.
 
@@ -32,10 +35,9 @@ class Texts:
     [b'c', b'b']
     """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.offsets = np.zeros(1, np.int64)
-        self.data = np.zeros(0, np.uint8)
+    count: int = 0
+    offsets: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    data: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     @property
     def nbytes(self) -> int:
@@ -61,16 +63,16 @@ class Texts:
         buffers = [None, pa.py_buffer(self.offsets[: self.count + 1]), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(pa.large_binary(), self.count, buffers).take(pa.array(numbers, mask=~known))
 
-    def keep(self, heaps: list[Heaps]) -> None:
-        """Forget all strings to which none of these heaps refers."""
+    def only_of(self, heaps: list[Heaps]) -> Texts:
+        """A store of the strings to which these heaps refer, which are told the new numbers."""
         places = [heap.places() for heap in heaps]
         numbers = [heap.pool[where] for heap, where in zip(heaps, places, strict=True)]
         used = np.unique(np.concatenate(numbers))
-        stays = self.take(used, np.ones(len(used), np.bool_))
-        self.__init__()  # type: ignore[misc]
-        self.append(stays)
+        stays = Texts()
+        stays.append(self.take(used, np.ones(len(used), np.bool_)))
         for heap, where, old in zip(heaps, places, numbers, strict=True):
             heap.pool[where] = np.searchsorted(used, old)
+        return stays
 
 
 class Extremes:
@@ -113,7 +115,7 @@ class Extremes:
         if self.texts is not None:
             heaps = list(self.heaps.values())
             if self.texts.count > _SMALL_STORE + 2 * sum(heap.entries for heap in heaps):
-                self.texts.keep(heaps)
+                self.texts = self.texts.only_of(heaps)
 
     def grow(self, groups: int) -> None:
         """Have room for so many groups."""
