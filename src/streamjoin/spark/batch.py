@@ -119,6 +119,15 @@ def in_batches(table: pa.Table) -> list[pa.RecordBatch]:
     return table.to_batches(max_chunksize=ROWS_PER_BATCH)  # type: ignore[no-any-return]
 
 
+def by_bucket(packed: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[Packet]]]:
+    """The packets of each bucket that has come here."""
+    arrived: dict[int, list[Packet]] = defaultdict(list)
+    for packet in unpack(packed):
+        arrived[packet.bucket].append(packet)
+    for bucket in sorted(arrived):
+        yield bucket, arrived.pop(bucket)
+
+
 @dataclass(frozen=True)
 class Operate:
     """Blobs of a partition's buckets to final rows; or, where a court decides, to packed rows for it."""
@@ -127,12 +136,9 @@ class Operate:
     labels: tuple[int, ...]
 
     def __call__(self, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrived: dict[int, list[Packet]] = defaultdict(list)
-        for packet in unpack(packed):
-            arrived[packet.bucket].append(packet)
-        for bucket in sorted(arrived):
+        for bucket, packets in by_bucket(packed):
             running = self.stage.build(bucket)
-            yield from self._send(running.take(arrived.pop(bucket)))
+            yield from self._send(running.take(packets))
             yield from self._send(running.end())
 
     def _send(self, packets: Iterator[Packet]) -> Iterator[pa.RecordBatch]:

@@ -155,7 +155,7 @@ class Bucket:
             "state": known.state,
             "token": known.token,
             "blobs": stored,
-            "identity": self.stage.plan.identity,
+            "identity": self.stage.identity,
             **snapshot.manifest,
         }
         self.variables.manifest.update((json.dumps(manifest),))
@@ -204,7 +204,7 @@ def check_identity(manifest: dict[str, Any], stage: Stage) -> None:
     if manifest.get("format") != FORMAT:
         raise SnapshotError(f"this state has format {manifest.get('format')}, this version reads {FORMAT}")
     stored = manifest["identity"]
-    for name, value in stage.plan.identity.items():
+    for name, value in stage.identity.items():
         if stored.get(name) != value:
             raise SnapshotError(
                 f"this state was made by another join: {name} was {stored.get(name)}, and is {value}",

@@ -164,17 +164,8 @@ class InputFrame:
 
     def schema(self) -> pa.Schema:
         """The prepared frame's schema in Arrow."""
-        return pa.schema([pa.field(name, self._arrow_type(name)) for name in [*self.columns, *self.hidden]])
-
-    def _arrow_type(self, name: str) -> pa.DataType:
-        kind = self.types[name]
-        try:
-            return _nullable_within(to_arrow_type(kind, timezone="UTC"))
-        except PySparkTypeError as error:
-            raise UnsupportedError(
-                f"column {name!r} of {self.where} is {kind.simpleString()}, which Spark cannot hand to Python",
-                hint="cast it, for example to string, or leave it out",
-            ) from error
+        names = [*self.columns, *self.hidden]
+        return pa.schema([pa.field(name, arrow_type(self.types[name], name, self.where)) for name in names])
 
     def watermark_delay(self, name: str) -> int | None:
         """The delay in milliseconds of the user's own watermark on a time column; None without one."""
@@ -203,6 +194,17 @@ class InputFrame:
             f"time column {name!r} of {self.where} has type {kind.simpleString()}, which is no time axis",
             hint="use a timestamp (with or without zone), a date or an integer column; to_timestamp(...) makes one",
         )
+
+
+def arrow_type(kind: DataType, name: str, where: str = "the query") -> pa.DataType:
+    """The type in which Spark hands over a column."""
+    try:
+        return _nullable_within(to_arrow_type(kind, timezone="UTC"))
+    except PySparkTypeError as error:
+        raise UnsupportedError(
+            f"column {name!r} of {where} is {kind.simpleString()}, which Spark cannot hand to Python",
+            hint="cast it, for example to string, or leave it out",
+        ) from error
 
 
 def _quoted(name: str) -> str:

@@ -14,6 +14,7 @@ task the same thing is a `Packet`: not serialised, so that what stays in a task 
 | rows               | a task of an input | a bucket    | rows of an input, bound                                  |
 | invalid            | a task of an input | a bucket    | rows of an input that cannot be joined                   |
 | progress           | a task of an input | every bucket| how far the task has come                                |
+| ends               | a task of an input | every bucket| ends of elements that have become known                  |
 | results            | a bucket           | the court   | pairs of rows                                            |
 | candidate, witness | a bucket           | the court   | what it knows about rows that other buckets know too     |
 | joined             | a bucket           | every court | how far the bucket has come                              |
@@ -39,7 +40,7 @@ _ARROW_SCHEMA: Final = pa.schema([
 ])  # fmt: skip
 
 Kind = Literal[
-    "rows", "invalid", "progress", "results", "candidate", "witness", "joined", "final", "figures"
+    "rows", "invalid", "progress", "ends", "results", "candidate", "witness", "joined", "final", "figures"
 ]  # fmt: skip
 REPORTS: Final = ("progress", "joined", "figures")
 

@@ -26,7 +26,7 @@ from streamjoin.runtime import finish, run_micro_batch
 from streamjoin.spark.packing import Packet
 from streamjoin.state import Batch, Blobs, Ends, Snapshot
 
-StageName = Literal["join", "verdict"]
+StageName = Literal["join", "verdict", "lifetimes"]
 
 
 class RunningStage(Protocol):
@@ -63,8 +63,8 @@ class Stage(Protocol):
     name: ClassVar[StageName]
 
     @property
-    def plan(self) -> JoinPlan:
-        """The join that this is a stage of."""
+    def identity(self) -> dict[str, str]:
+        """What a stored state depends on, by name: a restart may differ in none of it."""
         ...
 
     def build(self, bucket: int) -> RunningStage:
@@ -86,6 +86,11 @@ class JoinStage:
 
     name: ClassVar[StageName] = "join"
     plan: JoinPlan
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What a stored state depends on."""
+        return self.plan.identity
 
     def build(self, bucket: int) -> RunningJoinStage:
         """The join in one bucket, empty."""
@@ -225,6 +230,11 @@ class VerdictStage:
 
     name: ClassVar[StageName] = "verdict"
     plan: JoinPlan
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What a stored state depends on."""
+        return self.plan.identity
 
     def build(self, bucket: int) -> RunningVerdictStage:
         """The court of one bucket, empty."""

@@ -1,0 +1,185 @@
+"""What Spark's tasks do for a query over lifetimes: read streams, and pack elements for the buckets of an operator.
+
+    stream --read--> elements, and how far the stream is --(Spark: select, filter, union)--> elements, reports
+    elements --pack--> blobs by bucket, reports to every bucket --exchange--> stage --> elements, reports
+
+Each is a callable for `mapInArrow`: Arrow in, Arrow out, lazily.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamjoin.algebra import FOREVER
+from streamjoin.plan.binding import InputBinding
+from streamjoin.plan.planner import JoinPlan
+from streamjoin.spark.batch import by_bucket, collected, in_batches
+from streamjoin.spark.lifetimes_frame import (
+    CHANNEL,
+    HIDDEN,
+    HOLDER,
+    REPORT,
+    TE,
+    TS,
+    element_rows,
+    progress_report,
+    read_report,
+    report_row,
+)
+from streamjoin.spark.lifetimes_stage import ElementStage
+from streamjoin.spark.packing import Packet, pack
+from streamjoin.state import Batch, Ends
+from streamjoin.state.batch import Indices, with_columns
+from streamjoin.state.columns import row_hashes
+
+_HIDDEN_SCHEMA = pa.schema([
+    (TS, pa.int64()), (TE, pa.int64()), (HOLDER, pa.int64()), (CHANNEL, pa.int32()), (REPORT, pa.binary())
+])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReadStream:
+    """The rows of a stream to elements. `schema` is that of the rows; `columns` those that the relation has of them.
+
+    The ends of a row window are not known here: such elements come without.
+    """
+
+    schema: pa.Schema
+    binding: InputBinding
+    columns: tuple[str, ...]
+    channel: int
+    ends_known: bool = True
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        largest: int | None = None
+        payload = pa.schema([self.schema.field(name) for name in self.columns])
+        for table in collected(batches, self.schema):
+            batch = self.binding.bind(table).batch
+            if not len(batch):
+                continue
+            newest = int(batch.ts.max())
+            largest = newest if largest is None else max(largest, newest)
+            if self.ends_known:  # what ends before it begins is in no snapshot
+                batch = batch.take(batch.ts < batch.te)
+            columns = [batch.payload[name] for name in self.columns]
+            te = batch.te if self.ends_known else np.full(len(batch), FOREVER)
+            yield from in_batches(_numbered(columns, element_rows(pa.table({}), batch.ts, te, None, self.channel)))
+        if largest is not None:
+            report = report_row(payload.empty_table().schema, progress_report(self.channel, largest=largest))
+            yield from in_batches(_numbered(report.columns[: len(payload)], report.select(list(HIDDEN))))
+
+
+def _numbered(columns: list[pa.ChunkedArray], hidden: pa.Table) -> pa.Table:
+    names = [f"c{number}" for number in range(len(columns))]
+    return pa.table([*columns, *hidden.columns], names=[*names, *hidden.column_names])
+
+
+class Placing(Protocol):
+    """How the elements of an input become batches, and which buckets they go to."""
+
+    def place(self, number: int, table: pa.Table) -> Iterator[tuple[int, Batch, Indices]]:
+        """Bucket, rows, and where in the table they are."""
+        ...
+
+
+@dataclass(frozen=True)
+class ByColumns:
+    """Elements that are equal in some columns meet in one bucket. Columns after `payload` make groups of windows."""
+
+    payload: tuple[str, ...]
+    columns: tuple[str, ...]
+    buckets: int
+
+    def place(self, number: int, table: pa.Table) -> Iterator[tuple[int, Batch, Indices]]:
+        rows = table.num_rows
+        proof = table.select([name for name in table.column_names if name not in (*self.payload, *HIDDEN)])
+        batch = elements_of(table, self.payload, proof)
+        if self.buckets == 1 or not self.columns:
+            yield 0, batch, np.arange(rows)
+            return
+        bucket = (row_hashes(table.select(list(self.columns))).view(np.uint64) % np.uint64(self.buckets)).astype(
+            np.int64
+        )
+        for each in np.unique(bucket):
+            where = np.flatnonzero(bucket == each)
+            yield int(each), batch.take(where), where
+
+
+@dataclass(frozen=True)
+class ByJoin:
+    """Elements of a join, where its plan has them meet."""
+
+    plan: JoinPlan
+
+    def place(self, number: int, table: pa.Table) -> Iterator[tuple[int, Batch, Indices]]:
+        batch = self.plan.bindings[number].bind(table).batch
+        # Rows are told apart by where they are in the table: a plan may send one to several buckets.
+        batch = replace(batch, holder=np.arange(len(batch)))
+        holder = table[HOLDER].to_numpy()
+        for bucket, part in self.plan.distribute(number, batch):
+            assert part.holder is not None
+            where = part.holder
+            yield bucket, replace(part, holder=holder[where] if (holder[where] >= 0).any() else None), where
+
+
+def elements_of(table: pa.Table, payload: tuple[str, ...], proof: pa.Table) -> Batch:
+    """Elements as rows of an operator."""
+    ts, te, holder = (table[name].to_numpy() for name in (TS, TE, HOLDER))
+    group = np.zeros(len(ts), np.int64)
+    unknown = holder if (holder >= 0).any() else None
+    columns = table.select(list(payload)) if payload else pa.table({})
+    return Batch(columns, ts, te, group, proof=proof if proof.num_columns else None, holder=unknown)
+
+
+@dataclass(frozen=True)
+class PackElements:
+    """Elements and reports of one input to packets for the buckets of an operator. `schema` has the columns by name."""
+
+    number: int
+    schema: pa.Schema
+    placing: Placing
+    labels: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([*self.schema, *_HIDDEN_SCHEMA])
+        for table in collected(batches, schema):
+            reports = pc.is_valid(table[REPORT])
+            for report in table[REPORT].filter(reports).to_pylist():
+                yield from self._broadcast(report)
+            elements = table.filter(pc.invert(reports)).combine_chunks()
+            if elements.num_rows:
+                yield from self._place(elements)
+
+    def _place(self, elements: pa.Table) -> Iterator[pa.RecordBatch]:
+        channel = elements[CHANNEL].to_numpy()
+        for bucket, batch, where in self.placing.place(self.number, elements):
+            rows = with_columns(batch.to_table(), **{CHANNEL: channel[where]})
+            yield from pack(Packet(bucket, self.number, "rows", rows), self.labels)
+
+    def _broadcast(self, report: bytes) -> Iterator[pa.RecordBatch]:
+        told = read_report(report)
+        for bucket in range(len(self.labels)):
+            if isinstance(told, Ends):
+                yield from pack(Packet(bucket, self.number, "ends", told.to_table()), self.labels)
+            else:
+                yield from pack(Packet(bucket, self.number, "progress", told), self.labels)
+
+
+@dataclass(frozen=True)
+class OperateElements:
+    """Blobs of a partition's buckets to elements, all of them being there."""
+
+    stage: ElementStage
+
+    def __call__(self, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for bucket, packets in by_bucket(packed):
+            running = self.stage.build(bucket)
+            for packet in chain(running.take(packets), running.end()):
+                yield from in_batches(packet.table)
