@@ -8,7 +8,7 @@ What it does not do: subqueries inside expressions. They are refused where they 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError
@@ -176,5 +176,12 @@ class Expressions(SparkParser):
 
 class CQL(Spark):
     """Spark SQL with windows in brackets. Only the tokens and expressions are sqlglot's."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """sqlglot knows an operator OVERLAPS, which Spark has not, and which is a function here."""
+
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if word != "OVERLAPS"
+        }
 
     Parser = Expressions

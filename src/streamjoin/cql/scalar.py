@@ -92,6 +92,7 @@ def bind_scalar(
         else:
             found.append(Piece(token.text, token.start, space, word=token.kind == "word"))
             end = token.end
+    _check_own_functions(text, found)
     return tuple(found)
 
 
@@ -174,3 +175,27 @@ def _check_call(text: str, token: Token, name: str, aggregates: str | None) -> N
     if what == "an aggregate function":
         raise refused(text, token.start, f"The aggregate {name}() is not planned", _AGGREGATE_HINT)
     raise refused(text, token.start, f"{name}() is {what}, which is not planned", "compute it on the frame before")
+
+
+def _check_own_functions(text: str, pieces: Sequence[Piece]) -> None:
+    """The functions that CQL has and Spark has not: how many arguments they take."""
+    for at, piece in enumerate(pieces[:-1]):
+        name = piece.text.lower()
+        if not piece.word or name not in ("distance", "overlaps") or pieces[at + 1].text != "(":
+            continue
+        depth, arguments = 0, 1
+        for inner in pieces[at + 1 :]:
+            depth += (inner.text in ("(", "[")) - (inner.text in (")", "]"))
+            arguments += depth == 1 and inner.text == ","
+            if depth == 0:
+                break
+        if name == "overlaps" and arguments != 4:
+            hint = "write overlaps(R.lo, R.hi, S.lo, S.hi)"
+            raise wrong(
+                text, piece.start, f"overlaps takes the ends of two intervals, got {arguments} argument(s)", hint
+            )
+        if name == "distance" and arguments % 2:
+            hint = "write distance(R.x, R.y, S.x, S.y)"
+            raise wrong(
+                text, piece.start, f"distance takes two points of as many axes, got {arguments} argument(s)", hint
+            )

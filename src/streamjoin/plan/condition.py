@@ -164,6 +164,19 @@ def between(text: str) -> tuple[str, str, str] | None:
     return (value, low, high) if value and low and high else None
 
 
+def halves(text: str) -> tuple[str, ...]:
+    """A BETWEEN as the two comparisons that it is; anything else as it is.
+
+    >>> halves("`a` BETWEEN `b` - 1 AND 2")
+    ('`a` >= (`b` - 1)', '`a` <= 2')
+    """
+    parts = between(text)
+    if parts is None:
+        return (text,)
+    value, low, high = (part if len(tokens(part)) == 1 else f"({part})" for part in parts)
+    return f"{value} >= {low}", f"{value} <= {high}"
+
+
 def terms(text: str) -> tuple[tuple[int, str], ...] | None:
     """The terms of a sum, each with its sign; None where it is not plainly a sum.
 
