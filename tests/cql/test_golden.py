@@ -1,8 +1,8 @@
 """Golden files: a query, its tree as bound, and its tree as optimised.
 
-Each file in `golden/` has sections that begin with a line `-- name`. The query is written by hand; `bound` and `optimised`
-are written by `STREAMJOIN_REWRITE=1 pytest tests/cql/test_golden.py`, to be looked at in the diff. Other sections, such as
-`result`, are kept as they are.
+Each file in `golden/` has sections that begin with a line `-- name`. The query is written by hand; `bound` and
+`optimised` are written by `STREAMJOIN_REWRITE=1 pytest tests/cql/test_golden.py`, to be looked at in the diff. Other
+sections, such as `result`, are kept as they are.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ class Reader(Brackets):
     def source(self) -> Source:
         start = self.place
         if self.accept("("):
-            if self.keyword() not in ("SELECT", "WITH", "("):
+            if self.keyword() not in ("SELECT", "WITH", "(", *_TO_STREAM):
                 raise refused(
                     self.sql, start, "Parentheses around a join are not planned", "write (SELECT * FROM ...) AS name"
                 )

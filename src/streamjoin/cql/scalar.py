@@ -102,7 +102,8 @@ def _spans(scalar: Scalar, scope: Scope, aliases: Mapping[str, Pieces]) -> dict[
     columns = [scalar.tree] if isinstance(scalar.tree, exp.Column) else scalar.tree.find_all(exp.Column)
     for column in columns:
         if isinstance(column.this, exp.Star):
-            raise wrong(scope.text, scalar.start, "A star stands for many columns", "name the columns one by one")
+            start = column.parts[0].meta.get("start", scalar.start)
+            raise wrong(scope.text, start, "A star stands for many columns", "name the columns one by one")
         parts = [(Name(part.name, part.meta.get("start", -1)), part.meta.get("end", -2) + 1) for part in column.parts]
         names = [name for name, _ in parts]
         if names[0].start < 0:

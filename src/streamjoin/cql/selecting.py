@@ -75,7 +75,7 @@ def _item(text: str, item: Item, scope: Scope) -> list[_Output]:
 
 def _own_name(text: str, scalar: Scalar, pieces: Pieces) -> str:
     written = [token for token in tokens(text) if scalar.start <= token.start < scalar.end]
-    dotted = all(token.name is not None or token.text == "." for token in written)
+    dotted = all((token.text == ".") == bool(number % 2) for number, token in enumerate(written))
     if dotted and pieces[0].column is not None:
         return written[-1].name or ""
     shown = ""

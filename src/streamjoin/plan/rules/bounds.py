@@ -130,34 +130,36 @@ def _value(
 ) -> Any:
     """The sum of the constants, in numbers or microseconds; None where it would not be what Spark compares."""
     left, right = kinds
-    if left is None or right is None or len(constants) > 1:
+    if left is None or right is None:
         return None
-    sign, constant = constants[0] if constants else (1, None)
     if is_numeric(left) and is_numeric(right):
         kind = common(left, right)
         if kind is None or (kind.name == "decimal" and kind.digits > _DECIMAL_DIGITS):
             return None
         if difference and left == right == FLOAT:
             return None
-        if constant is None:
-            return 0
-        exact = kind not in (FLOAT, DOUBLE)
-        if not is_numeric(constant.type) or (exact and constant.type == DOUBLE and not difference):
+        if not all(is_numeric(constant.type) for _, constant in constants):
             return None
-        return sign * constant.value
-    if left != right or left not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        rounded = any(constant.type == DOUBLE for _, constant in constants)
+        exact = kind not in (FLOAT, DOUBLE)
+        if rounded and (len(constants) > 1 or (exact and not difference)):
+            return None
+        return sum(sign * constant.value for sign, constant in constants)
+    if left != right or left not in (DATE, TIMESTAMP, TIMESTAMP_NTZ) or (left == TIMESTAMP and difference):
         return None
-    if left == TIMESTAMP and difference:
+    micros = [(sign, _micros(constant, left, difference)) for sign, constant in constants]
+    return None if any(length is None for _, length in micros) else sum(sign * (length or 0) for sign, length in micros)
+
+
+def _micros(constant: _Constant, kind: SqlType, difference: bool) -> int | None:
+    """The length of time that is added to a time of this type."""
+    if kind == DATE and constant.type in INTEGERS and not difference:
+        return int(constant.value) * MICROS_PER_DAY
+    if constant.type != INTERVAL:
         return None
-    if constant is None:
-        return 0
-    if left == DATE and constant.type in INTEGERS and not difference:
-        return sign * constant.value * MICROS_PER_DAY
-    if constant.type != INTERVAL or (left == TIMESTAMP and abs(constant.value) >= MICROS_PER_DAY):
+    if kind == DATE and constant.value % MICROS_PER_DAY:
         return None
-    if left == DATE and constant.value % MICROS_PER_DAY:
-        return None
-    return sign * constant.value
+    return None if kind == TIMESTAMP and abs(constant.value) >= MICROS_PER_DAY else int(constant.value)
 
 
 def _signed(sign: int, term: str) -> tuple[int, str]:
