@@ -66,6 +66,7 @@ WRONG = [
     ("SELECT k FROM R [NOW] GROUP BY «CUBE(k)", UnsupportedError, "CUBE", "UNION ALL"),
     ("SELECT k FROM R [NOW] GROUP BY k «WITH ROLLUP", UnsupportedError, "WITH ROLLUP", "UNION ALL"),
     ("SELECT k FROM R [NOW] GROUP BY «GROUPING SETS ((k), ())", UnsupportedError, "GROUPING SETS", "UNION ALL"),
+    ("SELECT k FROM R [NOW] GROUP BY «(k, a)", UnsupportedError, "Several keys in parentheses", "GROUP BY a, b"),
     ("SELECT k FROM R [NOW] GROUP BY «ALL", UnsupportedError, "GROUP BY ALL", "name the keys"),
     ("«VALUES (1), (2)", UnsupportedError, "VALUES", "as a stream"),
     ("SELECT a FROM «VALUES (1) AS t", UnsupportedError, "VALUES", "as a stream"),
@@ -117,6 +118,8 @@ WRONG = [
     ("SELECT «sum(max(a)) FROM R [NOW]", CallError, "An aggregate inside an aggregate", "subquery"),
     ("SELECT sum(«*) FROM R [NOW]", CallError, "sum(*) has no meaning", "sum(column)"),
     ("SELECT sum(«) FROM R [NOW]", CallError, "Something is missing at ')'", "a query is"),
+    ("SELECT k, 1 + «sum(k) AS z FROM R [NOW] GROUP BY k", CallError, "sum() is of numbers", "CAST(R.k AS DOUBLE)"),
+    ("SELECT R.*, «R.* FROM R [NOW]", CallError, "are called 'ts'", "another name"),
     ("SELECT count(«R.*) FROM R [NOW]", CallError, "A star stands for many columns", "one by one"),
     # Conditions, joins and set operators
     ("SELECT k FROM R [NOW] WHERE «a + 1", CallError, "a condition (boolean), but it is int", "compare"),

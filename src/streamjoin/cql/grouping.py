@@ -14,7 +14,9 @@ from typing import cast
 from streamjoin.algebra import Aggregate, AggregateFunction
 from streamjoin.cql.complaint import refused, wrong
 from streamjoin.cql.scalar import AGGREGATES, Piece, Pieces, rendered
+from streamjoin.plan.column_types import Types
 from streamjoin.plan.condition import quoted
+from streamjoin.plan.expression.sqltypes import VOID, is_numeric
 from streamjoin.plan.relation import Aggregation, Projection, Relation
 
 
@@ -34,13 +36,14 @@ class Grouping:
         self.text = text
         self.computed: dict[str, str] = {}  # the columns that the aggregation reads, by name
         self.aggregates: dict[tuple[str, str | None], str] = {}
+        self.places: dict[str, int] = {}  # where each aggregate is written
         self.keys: dict[tuple[str, ...], str] = {}
         for key in keys:
             if has_aggregate(key):
                 raise wrong(text, key[0].start, "Groups are made before aggregates", "group by columns of the streams")
             self.keys.setdefault(_form(key), self._column(key))
 
-    def relation(self, child: Relation) -> Relation:
+    def relation(self, child: Relation) -> Aggregation:
         """The aggregation of a relation."""
         plain = all(text == quoted(name) for name, text in self.computed.items())
         below = child if plain else Projection(child, tuple(self.computed.items()))
@@ -50,6 +53,18 @@ class Grouping:
         )
         return Aggregation(below, tuple(dict.fromkeys(self.keys.values())), aggregates)
 
+    def check_types(self, types: Types) -> None:
+        """Refuse sums of what surely are no numbers; `types` are those of the columns that are aggregated."""
+        for (function, column), name in self.aggregates.items():
+            kind = None if column is None else types.get(column)
+            if function in ("sum", "avg", "stddev") and kind is not None and not is_numeric(kind) and kind != VOID:
+                raise wrong(
+                    self.text,
+                    self.places[name],
+                    f"{function}() is of numbers, but {column} is {kind}",
+                    f"cast it: {function.upper()}(CAST({column} AS DOUBLE))",
+                )
+
     def over_groups(self, pieces: Pieces) -> Pieces:
         """An expression of the SELECT list or of HAVING, over the columns of the aggregation."""
         found: list[Piece] = []
@@ -57,7 +72,7 @@ class Grouping:
         while at < len(pieces):
             piece = pieces[at]
             if _is_aggregate(pieces, at):
-                end = _closing(pieces, at + 1)
+                end = closing(pieces, at + 1)
                 name = self._aggregate(piece, pieces[at + 2 : end])
                 found.append(Piece(quoted(name), piece.start, piece.space, name))
                 at = end + 1
@@ -118,7 +133,9 @@ class Grouping:
         else:
             column = shown = self._column(argument)
         canonical = AGGREGATES[name]
-        return self.aggregates.setdefault((canonical, column), f"{canonical.upper()}({shown})")
+        found = self.aggregates.setdefault((canonical, column), f"{canonical.upper()}({shown})")
+        self.places.setdefault(found, function.start)
+        return found
 
     def _column(self, pieces: Pieces) -> str:
         """The name of an expression as a column below the aggregation."""
@@ -149,7 +166,12 @@ def _is_aggregate(pieces: Sequence[Piece], at: int) -> bool:
     )
 
 
-def _closing(pieces: Sequence[Piece], at: int) -> int:
+def closing(pieces: Sequence[Piece], at: int) -> int:
+    """Where the parenthesis is closed that opens at a place.
+
+    >>> closing([Piece("(", 0, False), Piece("1", 1, False), Piece(")", 2, False)], 0)
+    2
+    """
     depth = 0
     for number in range(at, len(pieces)):
         depth += (pieces[number].text == "(") - (pieces[number].text == ")")

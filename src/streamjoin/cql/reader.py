@@ -17,6 +17,7 @@ Windows are in `brackets`, expressions in `dialect`.
 
 from __future__ import annotations
 
+from sqlglot import exp
 from sqlglot.errors import TokenError
 
 from streamjoin.algebra import How
@@ -215,6 +216,9 @@ class Reader(Brackets):
         found = [self.scalar()]
         while self.accept(","):
             found.append(self.scalar())
+        for key in found:
+            if isinstance(key.tree, exp.Tuple):
+                raise refused(self.sql, key.start, "Several keys in parentheses are not planned", "write GROUP BY a, b")
         if self.keyword() == "WITH":
             raise refused(
                 self.sql, self.place, f"WITH {self.keyword(1)} is not planned", "write a UNION ALL, one per grouping"

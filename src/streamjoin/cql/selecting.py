@@ -1,17 +1,18 @@
 """SELECT: WHERE, groups, HAVING, and the names of the result's columns.
 
 A column is called by its alias; without one, by its own name if it is a column (`R.x` is `x`), and by its text as it is
-written if it is computed. `*` is all columns of all sources in order; a name that an earlier source has already gets
-the number of its source: `x`, `x_2`, `x_3`. Two columns that were named the same otherwise are a mistake.
+written if it is computed. `*` is all columns of all sources in order; a name that a star has given to another source's
+column already gets the number of its source in FROM: `x`, `x_2`, `x_3`. Two columns that are named the same otherwise
+are a mistake.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from streamjoin.cql.complaint import nearest as nearest_names
-from streamjoin.cql.complaint import unknown, wrong
-from streamjoin.cql.grouping import Grouping, has_aggregate
+from streamjoin.cql.complaint import nearest, unknown, wrong
+from streamjoin.cql.grouping import Grouping, closing, has_aggregate
 from streamjoin.cql.scalar import Piece, Pieces, bind_scalar, rendered
 from streamjoin.cql.scope import Scope, Sources
 from streamjoin.cql.syntax import Item, Scalar, SelectClause, Star
@@ -33,7 +34,8 @@ def bind_select(text: str, select: SelectClause, sources: Sources, schemas: Sche
         condition = rendered(bind_scalar(select.where, scope, aggregates="in WHERE, which filters rows"))
         check_condition(text, select.where, condition, types)
         relation = Selection(relation, condition)
-    outputs = [output for item in select.items for output in _item(text, item, scope)]
+    starred: dict[str, str] = {}
+    outputs = [output for item in select.items for output in _item(text, item, scope, starred)]
     _check_names(text, outputs)
     aliases = {name.lower(): pieces for name, pieces, _ in outputs}
     having = None
@@ -45,6 +47,7 @@ def bind_select(text: str, select: SelectClause, sources: Sources, schemas: Sche
         outputs = [(name, grouping.over_groups(pieces), at) for name, pieces, at in outputs]
         over = None if having is None else rendered(grouping.over_groups(having))
         relation = grouping.relation(relation)
+        grouping.check_types(column_types(relation.child, schemas))
         if over is not None:
             assert select.having is not None
             check_condition(text, select.having, over, column_types(relation, schemas))
@@ -64,9 +67,9 @@ def check_condition(text: str, scalar: Scalar, condition: str, types: Types) -> 
         )
 
 
-def _item(text: str, item: Item, scope: Scope) -> list[_Output]:
+def _item(text: str, item: Item, scope: Scope, starred: dict[str, str]) -> list[_Output]:
     if isinstance(item.value, Star):
-        return _starred(text, item.value, scope)
+        return _starred(text, item.value, scope, starred)
     pieces = bind_scalar(item.value, scope)
     if item.alias is not None:
         return [(item.alias.text, pieces, item.alias.start)]
@@ -84,7 +87,8 @@ def _own_name(text: str, scalar: Scalar, pieces: Pieces) -> str:
     return shown
 
 
-def _starred(text: str, star: Star, scope: Scope) -> list[_Output]:
+def _starred(text: str, star: Star, scope: Scope, taken: dict[str, str]) -> list[_Output]:
+    """The columns of a star. `taken` has the names that stars have given so far, with the sources they are of."""
     entries = list(enumerate(scope.entries, start=1))
     if star.qualifier is not None:
         entry = scope.entry(star.qualifier)
@@ -94,16 +98,15 @@ def _starred(text: str, star: Star, scope: Scope) -> list[_Output]:
                 text,
                 star.start,
                 f"No source is called {star.qualifier.text!r} here",
-                nearest_names(star.qualifier.text, known, "sources"),
+                nearest(star.qualifier.text, known, "sources"),
             )
-        entries = [(1, entry)]
+        entries = [one for one in entries if one[1] is entry]
     found: list[_Output] = []
-    taken: set[str] = set()
     for number, entry in entries:
         for name, internal in entry.columns:
-            shown = name if name.lower() not in taken else f"{name}_{number}"
+            other = taken.setdefault(name.lower(), entry.alias)
+            shown = name if other == entry.alias else f"{name}_{number}"
             found.append((shown, (Piece(quoted(internal), star.start, False, internal),), star.start))
-        taken |= {name.lower() for name, _ in entry.columns}
     return found
 
 
@@ -132,8 +135,8 @@ def _group_key(text: str, key: Scalar, scope: Scope, outputs: list[_Output], ali
             raise wrong(text, key.start, f"Column {place} is an aggregate", "group by columns of the streams")
         return found
     found = bind_scalar(key, scope, aggregates="in GROUP BY", aliases=aliases)
-    if len(found) > 2 and found[0].text == "(" and found[0].start == key.start != found[1].start - 1:
-        found = found[1:-1]  # an alias stands in parentheses of its own
+    while len(found) > 2 and found[0].text == "(" and closing(found, 0) == len(found) - 1:
+        found = (replace(found[1], space=False), *found[2:-1])
     if has_aggregate(found):
         raise wrong(text, key.start, "Groups are made before aggregates", "group by columns of the streams")
     return found

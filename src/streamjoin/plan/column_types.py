@@ -28,6 +28,7 @@ from streamjoin.plan.expression.sqltypes import (
     INTEGERS,
     MAX_DIGITS,
     STRING,
+    TIMESTAMP_NTZ,
     SqlType,
     from_arrow,
 )
@@ -52,16 +53,27 @@ _STRING_FUNCTIONS = """
 _INT_FUNCTIONS = """
     year month day dayofmonth dayofweek hour minute quarter length char_length ascii hash levenshtein
 """
-_DOUBLE_FUNCTIONS = "sqrt exp ln log10 sin cos tan atan atan2 pow power degrees radians distance"
+_DOUBLE_FUNCTIONS = "sqrt exp ln log10 sin cos tan atan atan2 pow power degrees radians distance double"
 _BOOLEAN_FUNCTIONS = "overlaps isnull isnotnull isnan startswith endswith contains"
 _FUNCTIONS: dict[str, SqlType] = {
     **dict.fromkeys(_STRING_FUNCTIONS.split(), STRING),
     **dict.fromkeys(_INT_FUNCTIONS.split(), INT),
     **dict.fromkeys(_DOUBLE_FUNCTIONS.split(), DOUBLE),
     **dict.fromkeys(_BOOLEAN_FUNCTIONS.split(), BOOLEAN),
-    "to_date": DATE,
-    "crc32": BIGINT,
+    **dict.fromkeys(("to_date", "date_add", "date_sub", "last_day", "date"), DATE),
+    **dict.fromkeys(("crc32", "unix_seconds", "unix_millis", "unix_micros", "xxhash64", "bigint"), BIGINT),
 }
+_CASTS = {
+    "STRING": STRING,
+    "BOOLEAN": BOOLEAN,
+    "INT": INT,
+    "BIGINT": BIGINT,
+    "DOUBLE": DOUBLE,
+    "DATE": DATE,
+    "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
+}
+_OF_THEIR_ARGUMENTS = frozenset(("coalesce", "nvl", "ifnull", "greatest", "least", "concat"))
+_OF_STRINGS = frozenset(("concat", "substring", "substr", "left", "right"))
 
 
 def time_axis(kind: pa.DataType) -> TimeAxis | None:
@@ -122,7 +134,20 @@ def type_of(text: str, types: Mapping[str, SqlType | None]) -> SqlType | None:
         return grammar.read(pieces, fields).type
     except (Outside, CallError):
         whole = call(text)
-        return None if whole is None else _FUNCTIONS.get(whole[0])
+        return None if whole is None else _call_type(*whole, types)
+
+
+def _call_type(name: str, arguments: tuple[str, ...], types: Mapping[str, SqlType | None]) -> SqlType | None:
+    if name in ("cast", "try_cast"):
+        words = arguments[0].upper().split()
+        return _CASTS.get(words[-1]) if len(words) > 2 and words[-2] == "AS" else None
+    if name in _OF_THEIR_ARGUMENTS:
+        kinds = {type_of(argument, types) for argument in arguments}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return kind if kind == STRING or name not in _OF_STRINGS else None
+    if name in _OF_STRINGS:
+        return STRING if arguments and type_of(arguments[0], types) == STRING else None
+    return _FUNCTIONS.get(name)
 
 
 def _aggregate_type(function: str, kind: SqlType | None) -> SqlType | None:

@@ -52,5 +52,8 @@ def optimise(relation: Relation, schemas: Schemas) -> Relation:
         for rule in RULES:
             relation = rule(relation, schemas)
         if relation == before:
-            return expand_functions(relation, schemas)
+            # Last, because these functions are what some rules look for; what comes of them may go further down.
+            relation = expand_functions(relation, schemas)
+            if relation == before:
+                return relation
     raise AssertionError("the rules do not come to an end")

@@ -61,7 +61,13 @@ def _recognised(join: Join, schemas: Schemas) -> Relation:
     if not found:
         return join
     left, right = operands.sides()
-    made = replace(join, left=left, right=right, predicates=(*join.predicates, *found), theta=conjunction(rest))
+    made = replace(
+        join,
+        left=left,
+        right=right,
+        predicates=tuple(dict.fromkeys((*join.predicates, *found))),
+        theta=conjunction(rest),
+    )
     return columns_only(made, join.columns)
 
 
