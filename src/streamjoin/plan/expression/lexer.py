@@ -68,8 +68,8 @@ class Token:
         return self.text[1:-1].replace("``", "`") if self.kind == "quoted" else None
 
 
-def tokens(text: str) -> tuple[Token, ...]:
-    """The tokens of the text, without space and comments.
+def tokens(text: str, what: str = "The expression is wrong") -> tuple[Token, ...]:
+    """The tokens of the text, without space and comments. `what` begins the complaint about a quote that stays open.
 
     >>> [token.text for token in tokens("l.a >= 1.5 -- fast")]
     ['l', '.', 'a', '>=', '1.5']
@@ -80,7 +80,7 @@ def tokens(text: str) -> tuple[Token, ...]:
         match = _TOKEN.match(text, at)
         if match is None:  # only a quote can start what no alternative matches
             raise CallError(
-                f"{place(text, at)}\nThis {text[at]} is never closed", hint=f"close it with another {text[at]}"
+                f"{place(text, at, what)}\nThis {text[at]} is never closed", hint=f"close it with another {text[at]}"
             )
         if match.lastgroup != "space":
             assert match.lastgroup is not None  # every alternative is a named group
@@ -89,7 +89,7 @@ def tokens(text: str) -> tuple[Token, ...]:
     return tuple(found)
 
 
-def place(text: str, offset: int) -> str:
+def place(text: str, offset: int, what: str = "The expression is wrong") -> str:
     """The line and column of an offset, and the line with a caret under the place: how every complaint begins.
 
     >>> print(place("l.speed >\\n  AND r.x > 1", 12))
@@ -102,7 +102,7 @@ def place(text: str, offset: int) -> str:
     indent = len(line) - len(line.lstrip())
     # A tab under a tab keeps the caret in place whatever the width of a tab is.
     margin = "".join("\t" if character == "\t" else " " for character in before[2][indent:])
-    return f"The expression is wrong at {position(text, offset)}:\n    {line.strip()}\n    {margin}^"
+    return f"{what} at {position(text, offset)}:\n    {line.strip()}\n    {margin}^"
 
 
 def position(text: str, offset: int) -> str:

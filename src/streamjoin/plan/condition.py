@@ -1,0 +1,268 @@
+"""Conditions as text, taken apart: a bound expression is Spark SQL with its columns in backquotes.
+
+Rules work on the text itself, by its tokens, so that every literal reaches Spark as the user wrote it. What a token
+stands in (parentheses, brackets, CASE ... END) is its *depth*; operators at depth zero are the outermost.
+
+    `R.a` > 3 AND (`R.b` = 1 OR `S.c` = 2)      two conjuncts: the OR is at depth one
+
+What it does not do: check that the text is correct. It has been parsed before. Cost: one pass over the tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from streamjoin.plan.expression.lexer import Token, tokens
+
+_OPEN, _CLOSE = ("(", "["), (")", "]")
+_COMPARISONS = ("=", "==", "<", "<=", ">", ">=", "<>", "!=", "<=>")
+_USEFUL = {"=": "=", "==": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_PREDICATES = {"AND", "OR", "NOT", "!", "BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "ESCAPE"}
+_LOOSER_THAN_PLUS = {"||", "&", "|", "^", "<<", ">>", "->", *_COMPARISONS, *_PREDICATES}
+_UNARY_AFTER = {"INTERVAL", "+", "-", "*", "/", "%", "DIV", "(", ","}
+
+
+def quoted(name: str) -> str:
+    """The name of a column as it stands in a condition.
+
+    >>> quoted("R.x")
+    '`R.x`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column_places(pieces: Sequence[Token]) -> list[int]:
+    """Where columns stand among the tokens: names in backquotes that are neither a field nor a function."""
+    return [
+        at
+        for at, piece in enumerate(pieces)
+        if piece.kind == "quoted"
+        and (at == 0 or pieces[at - 1].text != ".")
+        and (at + 1 == len(pieces) or pieces[at + 1].text != "(")
+    ]
+
+
+def columns(text: str) -> tuple[str, ...]:
+    """The columns that a text uses, in the order of their first use.
+
+    >>> columns("`R.x` + `S.y`.`field` > `R.x`")
+    ('R.x', 'S.y')
+    """
+    pieces = tokens(text)
+    return tuple(dict.fromkeys(pieces[at].name or "" for at in column_places(pieces)))
+
+
+def one_column(text: str) -> str | None:
+    """The column that a text is, if it is nothing else.
+
+    >>> one_column("(`R.x`)"), one_column("`R.x` + 1")
+    ('R.x', None)
+    """
+    pieces = tokens(bare(text))
+    return pieces[0].name if len(pieces) == 1 and pieces[0].kind == "quoted" else None
+
+
+def substituted(text: str, texts: Mapping[str, str]) -> str:
+    """The text with columns replaced by other texts, in parentheses where they need them.
+
+    >>> substituted("`Q.x` * 2", {"Q.x": "`R.a` + 1"}), substituted("`Q.x` * 2", {"Q.x": "`R.a`"})
+    ('(`R.a` + 1) * 2', '`R.a` * 2')
+    """
+    pieces = tokens(text)
+    written, at = [], 0
+    for number in column_places(pieces):
+        piece = pieces[number]
+        new = texts.get(piece.name or "")
+        if new is not None:
+            alone = len(pieces) == 1 or len(tokens(new)) == 1
+            written += [text[at : piece.start], new if alone else f"({new})"]
+            at = piece.end
+    return "".join([*written, text[at:]])
+
+
+def bare(text: str) -> str:
+    """The text without parentheses around all of it.
+
+    >>> bare("((`a` > 1))"), bare("(`a`) + (`b`)")
+    ('`a` > 1', '(`a`) + (`b`)')
+    """
+    pieces = tokens(text)
+    while len(pieces) > 2 and pieces[0].text == "(" and _closing(pieces, 0) == len(pieces) - 1:
+        pieces = pieces[1:-1]
+    return text[pieces[0].start : pieces[-1].end] if pieces else text
+
+
+def conjuncts(text: str) -> tuple[str, ...]:
+    """The conditions that must all be true.
+
+    >>> conjuncts("`a` BETWEEN 1 AND 2 AND (`b` > 3 AND NOT `c`)")
+    ('`a` BETWEEN 1 AND 2', '`b` > 3', 'NOT `c`')
+    >>> conjuncts("`a` AND `b` OR `c`")
+    ('`a` AND `b` OR `c`',)
+    """
+    text = bare(text)
+    pieces = tokens(text)
+    top = _top(pieces)
+    if any(pieces[at].keyword == "OR" for at in top):
+        return (text,)
+    cuts, between = [], 0
+    for at in top:
+        if pieces[at].keyword == "BETWEEN":
+            between += 1
+        elif pieces[at].keyword == "AND":
+            if between:
+                between -= 1
+            else:
+                cuts.append(at)
+    if not cuts:
+        return (text,)
+    return tuple(part for piece in _cut(text, pieces, cuts) for part in conjuncts(piece))
+
+
+def conjunction(parts: Iterable[str]) -> str | None:
+    """One condition of several that must all be true; None for none.
+
+    >>> conjunction(["`a` OR `b`", "`c`"])
+    '(`a` OR `b`) AND `c`'
+    """
+    parts = tuple(parts)
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return " AND ".join(f"({part})" if _has(part, {"OR", "->"}) else part for part in parts)
+
+
+def comparison(text: str) -> tuple[str, str, str] | None:
+    """Left operand, operator (one of = < <= > >=) and right operand, if the text is one comparison.
+
+    >>> comparison("`a` - `b` <= 3"), comparison("`a` <> 3")
+    (('`a` - `b`', '<=', '3'), None)
+    """
+    text = bare(text)
+    pieces = tokens(text)
+    top = _top(pieces)
+    if any(pieces[at].keyword in _PREDICATES for at in top):
+        return None
+    found = [at for at in top if pieces[at].text in _COMPARISONS]
+    if len(found) != 1 or pieces[found[0]].text not in _USEFUL:
+        return None
+    left, right = _cut(text, pieces, found)
+    return (bare(left), _USEFUL[pieces[found[0]].text], bare(right)) if left and right else None
+
+
+def between(text: str) -> tuple[str, str, str] | None:
+    """Value, lower and upper bound, if the text is one BETWEEN.
+
+    >>> between("`a` BETWEEN `b` - 1 AND `b` + 2")
+    ('`a`', '`b` - 1', '`b` + 2')
+    """
+    text = bare(text)
+    pieces = tokens(text)
+    found = [at for at in _top(pieces) if pieces[at].keyword in _PREDICATES or pieces[at].text in _COMPARISONS]
+    if [pieces[at].keyword for at in found] != ["BETWEEN", "AND"]:
+        return None
+    value, low, high = (bare(part) for part in _cut(text, pieces, found))
+    return (value, low, high) if value and low and high else None
+
+
+def halves(text: str) -> tuple[str, ...]:
+    """A BETWEEN as the two comparisons that it is; anything else as it is.
+
+    >>> halves("`a` BETWEEN `b` - 1 AND 2")
+    ('`a` >= (`b` - 1)', '`a` <= 2')
+    """
+    parts = between(text)
+    if parts is None:
+        return (text,)
+    value, low, high = (part if len(tokens(part)) == 1 else f"({part})" for part in parts)
+    return f"{value} >= {low}", f"{value} <= {high}"
+
+
+def terms(text: str) -> tuple[tuple[int, str], ...] | None:
+    """The terms of a sum, each with its sign; None where it is not plainly a sum.
+
+    >>> terms("`a` - (`b` + 1) + 2 * 3")
+    ((1, '`a`'), (-1, '`b` + 1'), (1, '2 * 3'))
+    """
+    text = bare(text)
+    pieces = tokens(text)
+    top = _top(pieces)
+    if any(pieces[at].keyword in _LOOSER_THAN_PLUS for at in top):
+        return None
+    signs = [at for at in top if pieces[at].text in ("+", "-")]
+    binary = [at for at in signs if at > 0 and pieces[at - 1].keyword not in _UNARY_AFTER]
+    found = [(1, part) for part in _cut(text, pieces, binary)[:1]]
+    for at, part in zip(binary, _cut(text, pieces, binary)[1:], strict=True):
+        found.append((1 if pieces[at].text == "+" else -1, part))
+    return tuple((sign, bare(part)) for sign, part in found) if all(part for _, part in found) else None
+
+
+def call(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """The name in lower case and the arguments, if the text is one call of a function.
+
+    >>> call("abs(`a` - `b`)"), call("abs(`a`) + 1")
+    (('abs', ('`a` - `b`',)), None)
+    """
+    text = bare(text)
+    pieces = tokens(text)
+    if len(pieces) < 3 or pieces[0].name is None or pieces[1].text != "(" or _closing(pieces, 1) != len(pieces) - 1:
+        return None
+    inner = pieces[2:-1]
+    commas = [at for at in _top(inner) if inner[at].text == ","]
+    return pieces[0].name.lower(), tuple(_cut(text[: pieces[-1].start], inner, commas)) if inner else ()
+
+
+def calls(text: str, names: Iterable[str]) -> tuple[tuple[int, int, str, tuple[str, ...]], ...]:
+    """The calls of some functions anywhere in a text, none inside another: start, end, name and arguments of each.
+
+    >>> calls("2 * distance(`a`, `b`) > 1", ["distance"])
+    ((4, 22, 'distance', ('`a`', '`b`')),)
+    """
+    pieces = tokens(text)
+    found: list[tuple[int, int, str, tuple[str, ...]]] = []
+    for at in range(len(pieces) - 1):
+        name = (pieces[at].name or "").lower()
+        free = not found or pieces[at].start >= found[-1][1]
+        if name in names and pieces[at + 1].text == "(" and free and (at == 0 or pieces[at - 1].text != "."):
+            end = pieces[_closing(pieces, at + 1)].end
+            whole = call(text[pieces[at].start : end])
+            assert whole is not None
+            found.append((pieces[at].start, end, *whole))
+    return tuple(found)
+
+
+def _has(text: str, keywords: set[str]) -> bool:
+    pieces = tokens(text)
+    return any(pieces[at].keyword in keywords for at in _top(pieces))
+
+
+def _closing(pieces: Sequence[Token], at: int) -> int:
+    depth = 0
+    for number in range(at, len(pieces)):
+        depth += (pieces[number].text in _OPEN) - (pieces[number].text in _CLOSE)
+        if depth == 0:
+            return number
+    return len(pieces)
+
+
+def _top(pieces: Sequence[Token]) -> list[int]:
+    """The tokens at depth zero, without the parentheses and CASE ... END themselves."""
+    found, depth = [], 0
+    for at, piece in enumerate(pieces):
+        word = "" if at and pieces[at - 1].text == "." else piece.keyword
+        if word in _OPEN or word == "CASE":
+            depth += 1
+        elif word in _CLOSE or word == "END":
+            depth -= 1
+        elif depth == 0:
+            found.append(at)
+    return found
+
+
+def _cut(text: str, pieces: Sequence[Token], at: Sequence[int]) -> list[str]:
+    """The texts between the tokens at these places."""
+    starts = [0, *(number + 1 for number in at)]
+    ends = [*at, len(pieces)]
+    return [
+        text[pieces[start].start : pieces[end - 1].end] if start < end else ""
+        for start, end in zip(starts, ends, strict=True)
+    ]

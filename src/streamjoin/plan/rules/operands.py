@@ -1,0 +1,87 @@
+"""Operands of a join's conditions: which side an expression belongs to, its type, and the column that it is.
+
+An expression of one side becomes a column of that side, computed below the join: `` `R.a` + 1 = `S.b` `` is an equality
+of the columns `R.a + 1` and `S.b`.
+"""
+
+from __future__ import annotations
+
+from streamjoin.plan.column_types import Schemas, column_types, type_of
+from streamjoin.plan.condition import columns, one_column, quoted
+from streamjoin.plan.expression.lexer import tokens
+from streamjoin.plan.expression.sqltypes import SqlType
+from streamjoin.plan.relation import Join, Projection, Relation
+
+LEFT, RIGHT = 0, 1
+
+
+class Operands:
+    """The two sides of a join, and the columns that its predicates need of them.
+
+    >>> from streamjoin.plan.relation import Stream
+    >>> r, s = Stream("R", (("R.a", "a"),), "ts", None), Stream("S", (("S.b", "b"),), "ts", None)
+    >>> operands = Operands(Join(r, s), {})
+    >>> operands.side("`R.a` + 1"), operands.side("`R.a` + `S.b`"), operands.column("`R.a` + 1")
+    (0, None, 'R.a + 1')
+    >>> operands.sides()[0].columns
+    ('R.a', 'R.a + 1')
+    """
+
+    def __init__(self, join: Join, schemas: Schemas) -> None:
+        self.children = join.children
+        self.schemas = schemas
+        self.computed: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._types: dict[str, SqlType | None] | None = None
+
+    def side(self, text: str) -> int | None:
+        """The side that an expression belongs to; None for a constant, and for one of both sides."""
+        used = set(columns(text))
+        for number, child in enumerate(self.children):
+            if used and used <= set(child.columns):
+                return number
+        return None
+
+    def type(self, text: str) -> SqlType | None:
+        """The type of an expression; None where it is not known."""
+        if self._types is None:
+            both = (column_types(child, self.schemas) for child in self.children)
+            self._types = {name: kind for types in both for name, kind in types.items()}
+        return type_of(text, self._types)
+
+    def column(self, text: str) -> str:
+        """The column that an expression of one side is, or is computed as."""
+        found = one_column(text)
+        if found is not None:
+            return found
+        number = self.side(text)
+        assert number is not None
+        name = readable(text)
+        taken = {other for child in self.children for other in child.columns}
+        while name in taken and self.computed[number].get(name) != text:
+            name += "'"
+        self.computed[number][name] = text
+        return name
+
+    def sides(self) -> tuple[Relation, Relation]:
+        """The children, with what has been computed."""
+        left, right = (
+            Projection(child, (*((name, quoted(name)) for name in child.columns), *computed.items()))
+            if computed
+            else child
+            for child, computed in zip(self.children, self.computed, strict=True)
+        )
+        return left, right
+
+
+def readable(text: str) -> str:
+    """An expression as a column's name: without backquotes.
+
+    >>> readable("`R.a`  + 1")
+    'R.a + 1'
+    """
+    shown, end = "", 0
+    for piece in tokens(text):
+        space = " " if shown and piece.start > end else ""
+        shown += space + ((piece.name or "") if piece.kind == "quoted" else piece.text)
+        end = piece.end
+    return shown

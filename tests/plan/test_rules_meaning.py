@@ -1,0 +1,207 @@
+"""Optimised trees mean what they meant: at one instant a tree is an ordinary relational query, and DuckDB answers it.
+
+Streams are tables here, with few distinct values and many NULLs: what windows do is above and below of all rules.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Within
+from streamjoin.cql import parse_cql
+from streamjoin.plan.condition import column_places
+from streamjoin.plan.expression.lexer import tokens
+from streamjoin.plan.relation import (
+    Aggregation,
+    Difference,
+    Distinct,
+    Intersection,
+    Join,
+    Projection,
+    Relation,
+    Selection,
+    Stream,
+    Union,
+)
+from streamjoin.plan.rules import optimise
+from streamjoin.plan.rules.expand_functions import expand_functions
+
+COLUMNS = {"t": pa.int64(), "k": pa.int32(), "a": pa.int32(), "b": pa.int64(), "at": pa.timestamp("us")}
+SCHEMAS = {name: pa.schema(COLUMNS) for name in "RST"}
+TIMES = dict.fromkeys("RST", "t")
+ROUNDS = 150
+
+
+def name(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def expression(text: str) -> str:
+    """Spark SQL with DuckDB's quotes around columns."""
+    pieces = tokens(text)
+    written, at = "", 0
+    for number in column_places(pieces):
+        written += text[at : pieces[number].start] + name(pieces[number].name or "")
+        at = pieces[number].end
+    return written + text[at:]
+
+
+def matches(predicate: Predicate) -> str:
+    left, right = ([name(column) for column in predicate.columns(side)] for side in (0, 1))
+    if isinstance(predicate, Equals):
+        return f"{left[0]} = {right[0]}"
+    if isinstance(predicate, Band):
+        low, high = ">=" if predicate.low_closed else ">", "<=" if predicate.high_closed else "<"
+        below, above = (
+            f"INTERVAL '{b}'" if isinstance(b, str) else f"({b})" for b in (predicate.below, predicate.above)
+        )
+        difference = f"({right[0]} - {left[0]})"
+        return f"({difference} {low} -{below} AND {difference} {high} {above})"
+    if isinstance(predicate, Overlaps):
+        return (
+            f"({left[0]} < {left[1]} AND {right[0]} < {right[1]} AND {left[0]} < {right[1]} AND {right[0]} < {left[1]})"
+        )
+    assert isinstance(predicate, Within)
+    squares = " + ".join(f"({two} - {one}) ** 2" for one, two in zip(left, right, strict=True))
+    return f"({squares} <= {predicate.radius} ** 2)"
+
+
+def sql(relation: Relation) -> str:
+    """The relation as a query of DuckDB."""
+    if isinstance(relation, Stream):
+        reads = ", ".join(f"{name(column)} AS {name(here)}" for here, column in relation.reads) or '1 AS "nothing"'
+        return f"SELECT {reads} FROM {name(relation.source)}"
+    children = [f"({sql(child)})" for child in relation.children]
+    columns = ", ".join(name(column) for column in relation.columns) or '1 AS "nothing"'
+    if isinstance(relation, Selection):
+        return f"SELECT * FROM {children[0]} WHERE {expression(relation.condition)}"
+    if isinstance(relation, Projection):
+        computed = ", ".join(f"{expression(text)} AS {name(own)}" for own, text in relation.computed)
+        return f"SELECT {computed or '1 AS nothing'} FROM {children[0]}"
+    if isinstance(relation, Union):
+        return " UNION ALL ".join(children)
+    if isinstance(relation, Distinct):
+        return f"SELECT DISTINCT * FROM {children[0]}"
+    if isinstance(relation, Difference | Intersection):
+        operator = "EXCEPT" if isinstance(relation, Difference) else "INTERSECT"
+        return f"{children[0]} {operator} {'ALL ' if relation.every else ''}{children[1]}"
+    if isinstance(relation, Join):
+        conditions = [matches(predicate) for predicate in relation.predicates]
+        conditions += [] if relation.theta is None else [f"({expression(relation.theta)})"]
+        on = " AND ".join(conditions) or "TRUE"
+        return f"SELECT {columns} FROM {children[0]} AS l {relation.how.upper()} JOIN {children[1]} AS r ON {on}"
+    assert isinstance(relation, Aggregation)
+    keys = [name(key) for key in relation.keys]
+    aggregates = [
+        f"{one.function}({'*' if one.column is None else name(one.column)}) AS {name(one.name)}"
+        for one in relation.aggregates
+    ]
+    group = f"GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join([*keys, *aggregates]) or '1'} FROM {children[0]} {group} HAVING count(*) > 0"
+
+
+CONDITIONS = [
+    "R.k = S.k",
+    "S.k = T.k",
+    "R.k = T.k",
+    "R.a > 1",
+    "S.a < 3",
+    "T.a = 2",
+    "R.a + 1 = S.b",
+    "R.a % 2 = T.a",
+    "abs(R.a - S.b) <= 1",
+    "abs(T.b - S.b) < 2",
+    "R.a BETWEEN S.a - 1 AND S.a + 2",
+    "R.b - T.a <= 2",
+    "R.b - T.a >= -1",
+    "S.b < T.a + 1",
+    "R.a < R.b",
+    "S.b > S.a",
+    "R.a < S.b",
+    "S.a < R.b",
+    "(R.k = 1 OR S.k = 2)",
+    "R.a IS NULL",
+    "S.a IS NOT NULL",
+    "overlaps(R.a, R.b, T.a, T.b)",
+    "distance(R.a, R.b, S.a, S.b) <= 2",
+    "R.at BETWEEN S.at AND S.at + INTERVAL 2 SECONDS",
+    "R.at - T.at < INTERVAL 2 SECONDS",
+    "T.at - R.at <= INTERVAL 1 SECOND",
+    "NOT (R.a = S.a)",
+    "coalesce(R.a, 1) = S.k",
+    "TRUE",
+]
+OF_TWO = [condition for condition in CONDITIONS if "T." not in condition]
+
+
+def some(draw: random.Random, conditions: list[str], most: int) -> str:
+    return " AND ".join(draw.sample(conditions, draw.randint(1, most)))
+
+
+def random_query(draw: random.Random) -> str:
+    kind = draw.randrange(8)
+    if kind == 0:
+        return f"SELECT R.a, S.b, T.k FROM R [NOW], S [NOW], T [NOW] WHERE {some(draw, CONDITIONS, 6)}"
+    if kind == 1:
+        how = draw.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+        return f"SELECT R.a, S.b FROM R [NOW] {how} S [NOW] ON {some(draw, OF_TWO, 3)} WHERE {some(draw, OF_TWO, 2)}"
+    if kind == 2:
+        how = draw.choice(["LEFT SEMI JOIN", "LEFT ANTI JOIN"])
+        return f"SELECT a, k FROM R [NOW] {how} S [NOW] ON {some(draw, OF_TWO, 3)} WHERE R.a > 1 AND k < 3"
+    if kind == 3:
+        operator = draw.choice(["UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL"])
+        return (
+            f"SELECT q.v FROM (SELECT k, a AS v FROM R [NOW] {operator} SELECT k, a + 1 FROM S [NOW]) q "
+            f"WHERE q.k = {draw.randint(1, 3)} AND v < 3"
+        )
+    if kind == 4:
+        return (
+            "SELECT q.g, n + 1 AS m FROM (SELECT a % 2 AS g, COUNT(*) AS n, SUM(b) AS s FROM R [NOW] GROUP BY 1) q "
+            f"WHERE {some(draw, ['g = 1', 'n > 1', 's IS NOT NULL', 'g IS NULL', 'g < n'], 3)}"
+        )
+    if kind == 5:
+        above = draw.choice(["q.a > 1", "S.b > 1", "q.a < S.b"])
+        distinct = "(SELECT DISTINCT k, a FROM R [NOW]) q"
+        return f"SELECT q.a, S.b FROM {distinct} LEFT JOIN S [NOW] ON q.k = S.k WHERE {above}"
+    if kind == 6:
+        first, second = draw.choice(["JOIN", "LEFT JOIN", "FULL JOIN"]), draw.choice(["JOIN", "LEFT JOIN"])
+        return (
+            f"SELECT R.a, S.b, T.k FROM R [NOW] {first} S [NOW] ON {some(draw, OF_TWO, 2)} "
+            f"{second} T [NOW] ON {some(draw, CONDITIONS, 2)} WHERE {some(draw, CONDITIONS, 2)}"
+        )
+    return (
+        f"SELECT R.k, COUNT(*) AS n, MAX(S.b) AS m FROM R [NOW], S [NOW] WHERE {some(draw, OF_TWO, 4)} "
+        "GROUP BY R.k HAVING R.k > 1 AND COUNT(*) > 1"
+    )
+
+
+def tables(draw: random.Random) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    for table in "RST":
+        rows = [[draw.choice([1, 2, 3, 4, None]) for _ in COLUMNS] for _ in range(draw.choice([0, 5, 8]))]
+        columns = {
+            column: pa.array(
+                [row[place] if row[place] is None or column != "at" else row[place] * 10**6 for row in rows], kind
+            )
+            for place, (column, kind) in enumerate(COLUMNS.items())
+        }
+        connection.register(table, pa.table(columns))
+    return connection
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_differential_optimised_and_bound(seed: int) -> None:
+    draw = random.Random(seed)
+    query = random_query(draw)
+    bound = parse_cql(query, SCHEMAS, times=TIMES).relation
+    optimised = optimise(bound, SCHEMAS)
+    connection = tables(draw)
+    expected = connection.execute(sql(expand_functions(bound, SCHEMAS))).fetchall()
+    found = connection.execute(sql(optimised)).fetchall()
+    assert Counter(found) == Counter(expected), f"seed {seed}: {query}"
+    assert optimised.columns == bound.columns
