@@ -15,6 +15,7 @@ Emit = Literal["eager", "ordered"]
 OutputMode = Literal["append", "changelog"]
 # How lifetimes are managed: elements with both ends, or plus and minus tuples.
 Method = Literal["direct", "negative"]
+ToStream = Literal["istream", "dstream", "rstream"]
 Hold = Literal["outputs", "inputs"]
 LatePolicy = Literal["drop", "fail", "output", "join"]
 InvalidPolicy = Literal["fail", "drop", "output"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from streamjoin.algebra.policy import ToStream
 from streamjoin.cql.complaint import nearest, refused, unknown, wrong
 from streamjoin.cql.events import bind_event_join
 from streamjoin.cql.scalar import bind_scalar, rendered
@@ -43,7 +44,6 @@ from streamjoin.plan.relation import (
     Query,
     Relation,
     Stream,
-    ToStream,
     Union,
 )
 

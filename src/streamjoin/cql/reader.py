@@ -21,6 +21,7 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 
 from streamjoin.algebra import How
+from streamjoin.algebra.policy import ToStream
 from streamjoin.cql.brackets import Brackets
 from streamjoin.cql.complaint import refused, wrong
 from streamjoin.cql.dialect import CQL
@@ -43,7 +44,6 @@ from streamjoin.cql.syntax import (
 )
 from streamjoin.errors import CallError
 from streamjoin.plan.expression.lexer import tokens
-from streamjoin.plan.relation import ToStream
 
 _TO_STREAM: dict[str, ToStream] = {"ISTREAM": "istream", "DSTREAM": "dstream", "RSTREAM": "rstream"}
 _SIDES: dict[str, How] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}

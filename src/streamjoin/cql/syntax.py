@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from streamjoin.algebra import How
-from streamjoin.plan.relation import ToStream
+from streamjoin.algebra.policy import ToStream
 
 
 @dataclass(frozen=True)

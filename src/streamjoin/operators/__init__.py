@@ -11,6 +11,7 @@ from streamjoin.operators.negative_join import NegativeJoin
 from streamjoin.operators.negative_window import NegativeWindow
 from streamjoin.operators.row_window import RowWindow
 from streamjoin.operators.temporal_join import TemporalJoin
+from streamjoin.operators.to_stream import StreamOf
 from streamjoin.operators.verdict import Verdict
 from streamjoin.operators.wait import Waiting
 
@@ -29,6 +30,7 @@ __all__ = [
     "Results",
     "RowWindow",
     "Rows",
+    "StreamOf",
     "TemporalJoin",
     "Verdict",
     "Waiting",

@@ -27,9 +27,9 @@ turn trees into trees.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from streamjoin.algebra import Aggregate, Direction, How, Predicate, Window
+from streamjoin.algebra.policy import ToStream
 
 
 @dataclass(frozen=True)
@@ -253,9 +253,6 @@ class BestMatchJoin(Relation):
     @property
     def children(self) -> tuple[Relation, ...]:
         return (self.left, self.right)
-
-
-ToStream = Literal["istream", "dstream", "rstream"]
 
 
 @dataclass(frozen=True)

@@ -597,6 +597,35 @@ class JoinCall:
         return float(cell) * 10.0**scale
 
 
+def is_time(frame: DataFrame, column: Any) -> bool:
+    """Whether a column counts on a time axis."""
+    part = InputFrame(0, frame)
+    try:
+        part.time_axis(part.resolve(column))
+    except CallError as error:
+        if "no time axis" in error.message:
+            return False
+        raise
+    return True
+
+
+def run_best_match(left: DataFrame, right: DataFrame, best: BestMatchCall, options: dict[str, Any]) -> DataFrame:
+    """A best-match join. Without a time axis progress of streams is counted in small steps of the values."""
+    one, two, _ = best.dimensions()[0]
+    times: list[Any] | None = [one, two] if is_time(left, one) and is_time(right, two) else None
+    options = dict(options)
+    if times is None:
+        in_steps, numbers, lateness = best.in_steps(options.pop("lateness", None))
+        if left.isStreaming or right.isStreaming:
+            if options.get("emit") == "ordered":
+                raise UnsupportedError(
+                    f'emit="ordered" over streams that are ordered by {one!r}, which has no ticks to order by',
+                    hint='make it an integer in a fine unit, expr("cast(ra * 1e6 as long)"), and its epsilon too',
+                )
+            best, times, options["lateness"] = in_steps, numbers, lateness
+    return JoinCall([left, right], time=times, best=best, **options).run()
+
+
 def check_verdicts(plan: JoinPlan) -> None:
     """Refuse late rows where a second stage decides about them.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
@@ -15,17 +16,37 @@ from streamjoin.algebra import FOREVER, AsOf, Near, Validity, Window
 from streamjoin.algebra.predicate import Band, Overlaps, Within
 from streamjoin.errors import CallError
 from streamjoin.operators import AsofJoin, BestMatchJoin, NearestJoin, TemporalJoin
+from streamjoin.plan.picture import explain_relation, to_mermaid
 from streamjoin.plan.planner import JoinPlan
+from streamjoin.plan.relation import Query, Relation
 
 _KEY: Final = "streamjoin.plan"
 _CALL: Final = "_streamjoin_call"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
-_plans: dict[int, JoinPlan] = {}
+_plans: dict[int, JoinPlan | QueryPlan] = {}
 _ids = itertools.count(1)
 _UNITS: Final = (("d", 86_400_000_000), ("h", 3_600_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1))
 
 
-def remember(frame: DataFrame, plan: JoinPlan, call: str | None = None) -> DataFrame:
+@dataclass(frozen=True)
+class QueryPlan:
+    """A query over several operators: the tree as it was written, and as it runs."""
+
+    query: Query
+    written: Relation
+    timers: bool = False
+
+
+class Explanation(str):
+    """A plan in words; in a notebook, where there is a picture of it, the picture."""
+
+    picture: str | None = None
+
+    def _repr_markdown_(self) -> str:
+        return f"```text\n{self}\n```" if self.picture is None else f"```mermaid\n{self.picture}\n```"
+
+
+def remember(frame: DataFrame, plan: JoinPlan | QueryPlan, call: str | None = None) -> DataFrame:
     """The frame, with its plan's id in the metadata of its columns, where it survives filter, select and withColumn.
 
     The name of a streaming call is with this very frame only: whatever is made from it is no longer its result.
@@ -49,7 +70,7 @@ def _marked(column: StructField, number: int) -> Column:
     return quoted.alias(column.name, metadata={**(column.metadata or {}), _KEY: number})
 
 
-def plan_of(frame: DataFrame) -> JoinPlan:
+def plan_of(frame: DataFrame) -> JoinPlan | QueryPlan:
     """The plan of the last streamjoin call that made this frame."""
     for column in frame.schema.fields:
         plan = plan_by_mark(column)
@@ -61,13 +82,28 @@ def plan_of(frame: DataFrame) -> JoinPlan:
     )
 
 
-def plan_by_mark(column: StructField) -> JoinPlan | None:
+def plan_by_mark(column: StructField) -> JoinPlan | QueryPlan | None:
     """The plan whose id a column carries; None when it carries none."""
     return _plans.get((column.metadata or {}).get(_KEY, 0))
 
 
+def explanation(plan: JoinPlan | QueryPlan) -> Explanation:
+    """A plan in words, and a query also as a picture."""
+    if isinstance(plan, JoinPlan):
+        return Explanation(describe(plan))
+    written, runs = (explain_relation(each) for each in (plan.written, plan.query.relation))
+    leaves = [] if plan.query.to_stream is None else [f"leaves as      {plan.query.to_stream}"]
+    told = Explanation("\n".join(["as written", _indented(written), "as it runs", _indented(runs), *leaves]))
+    told.picture = to_mermaid(plan.query.relation)
+    return told
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
 def describe(plan: JoinPlan) -> str:
-    """A plan in words."""
+    """The plan of a join in words."""
     if isinstance(plan.join, AsofJoin):
         lines = _asof_lines(plan, plan.join)
     elif isinstance(plan.join, BestMatchJoin):

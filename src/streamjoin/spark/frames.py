@@ -179,7 +179,7 @@ class InputFrame:
         """The streaming join that a column comes from, as it left it; None when there is none."""
         source = self.renamed.get(name, name)
         plan = next((plan_by_mark(column) for column in self.frame.schema.fields if column.name == source), None)
-        return plan if plan is not None and source in plan.naming.schema.names else None
+        return plan if isinstance(plan, JoinPlan) and source in plan.naming.schema.names else None
 
     def time_axis(self, name: str) -> TimeAxis:
         """The axis that a time column counts on."""

@@ -28,8 +28,9 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, StructField
 
 from streamjoin.algebra import Conjunction, InvalidPolicy, LatePolicy, Rows, TimeAxis, Validity, Window
+from streamjoin.algebra.policy import ToStream
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.operators import Aggregating, Multiplicity, RowWindow, TemporalJoin
+from streamjoin.operators import Aggregating, Multiplicity, RowWindow, StreamOf, TemporalJoin
 from streamjoin.operators.multiplicity import SetOperator
 from streamjoin.plan.binding import InputBinding
 from streamjoin.plan.expression import Expression
@@ -84,6 +85,16 @@ class QueryRun:
     time_type: DataType | None = None
     numbers: int = 0
     channels: int = field(default=0)
+
+    def stream_of(self, relation: Relation, kind: ToStream, time: str) -> DataFrame:
+        """The changes of a relation, or its snapshots, as a frame: its columns, and when."""
+        child = self.lower(relation, settled=False)
+        config = StreamOf(kind, child.schema, producer=self._producer())
+        placing = ByColumns(child.names, child.names, 1 if kind == "rstream" else self.buckets)
+        events = self._stage(config, [child], child.types, placing, placing.buckets, settled=True)
+        assert self.time_type is not None
+        names = [F.col(_quoted(name)) for name in events.names]
+        return events.frame.where(F.col(REPORT).isNull()).select(*names, time_of(TS, self.time_type).alias(time))
 
     def run(self, relation: Relation, validity: tuple[str, str]) -> DataFrame:
         """The relation as a frame: its columns, and the two ends of the validity."""

@@ -20,7 +20,17 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, LatePolicy
 from streamjoin.errors import LateRowError
-from streamjoin.operators import Aggregating, Multiplicity, Operator, Output, Results, RowWindow, TemporalJoin, Waiting
+from streamjoin.operators import (
+    Aggregating,
+    Multiplicity,
+    Operator,
+    Output,
+    Results,
+    RowWindow,
+    StreamOf,
+    TemporalJoin,
+    Waiting,
+)
 from streamjoin.operators.ordering import HeldResults
 from streamjoin.operators.row_window import RunningRowWindow
 from streamjoin.plan.planner import JoinPlan
@@ -30,7 +40,7 @@ from streamjoin.spark.stages import StageName, footprint_figures
 from streamjoin.state import Batch, Ends, Snapshot
 from streamjoin.state.history import tie_order
 
-Config = RowWindow | Multiplicity | Aggregating | TemporalJoin
+Config = RowWindow | Multiplicity | Aggregating | TemporalJoin | StreamOf
 
 
 @dataclass(frozen=True)

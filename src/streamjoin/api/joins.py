@@ -1,6 +1,6 @@
-"""The public functions. Frames in, a frame out; everything after the frames is by keyword.
+"""Joins of two frames. Frames in, a frame out; everything after the frames is by keyword.
 
-`sj.join` is the whole of it; the others are short forms for the joins that people look for by name.
+`join` is the whole of it; the others are short forms for the joins that people look for by name.
 """
 
 from __future__ import annotations
@@ -8,50 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from streamjoin.algebra import (
-    Direction,
-    Predicate,
-    TimeAxis,
-    Validity,
-    Window,
-    Within,
-    band,
-    join_type,
-    overlaps,
-    within,
-)
+from streamjoin.algebra import Direction, Predicate, Validity, Window, Within, band, join_type, overlaps, within
 from streamjoin.algebra.predicate import Closed, Metric
-from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.plan import delay
-from streamjoin.spark import figures
-from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall, NearestCall
-from streamjoin.spark.explain import describe, made_by, plan_of
-from streamjoin.spark.finish import finish_query
-from streamjoin.spark.frames import InputFrame
-from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value, uses_timers
-from streamjoin.spark.session import session
-from streamjoin.spark.stored_state import StoredInput, stored_state
-
-__all__ = [
-    "explain",
-    "finish",
-    "from_progress",
-    "join",
-    "join_asof",
-    "join_band",
-    "join_best_match",
-    "join_interval",
-    "join_nearest",
-    "join_overlap",
-    "join_within",
-    "output_delay",
-    "progress",
-    "session",
-]
-# What the command line needs of Spark beyond the public functions.
-__all__ += ["EndedBatches", "StoredInput", "log_no_errors", "made_by", "ship_by_value", "stored_state", "uses_timers"]
+from streamjoin.api.row_windows import has_row_window, join_with_row_windows
+from streamjoin.errors import CallError
+from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall, NearestCall, is_time, run_best_match
 
 
 def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
@@ -59,7 +22,8 @@ def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
 
     Parameters (all by keyword)
         time        the time column: a timestamp, date or integer; one, or one per input; or `sj.arrival()`
-        window      how long a row is valid: `Range`, `Fixed`, `Now`, `Unbounded`, or `Validity` (then without `time`)
+        window      how long a row is valid: `Range`, `Fixed`, `Now`, `Unbounded`, `Rows`, or `Validity` (then without
+                    `time`)
         by          equality keys of the same name on both inputs; they appear once in the result
         left_by, right_by   equality keys of different names, or expressions; both appear
         where       a predicate: `equals`, `band`, `overlaps`, `within`, `theta`, combined with `&`
@@ -96,6 +60,8 @@ def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
         raise CallError(
             f"join has no option {sorted(unknown)[0]!r}", hint="its options are " + ", ".join(sorted(_JOIN_OPTIONS))
         )
+    if has_row_window(options):
+        return join_with_row_windows(frames, options)
     return JoinCall(frames, **options).run()
 
 
@@ -237,21 +203,8 @@ def join_best_match(
     _refuse(options, {"time", "window", "outer", "validity", "hold", "invalid", "where"}, "join_best_match")
     if join_type(how) not in ("left", "inner", "right", "full"):
         raise CallError(f"a best-match join is left, inner, right or full, got how={how!r}")
-    best = BestMatchCall(on, ordered_by, dominance, compare)
-    one, two, _ = best.dimensions()[0]
-    times: list[Any] | None = [one, two] if _is_time(left, one) and _is_time(right, two) else None
     options = {**_checked(options), "how": how, "emit": _when_final(emit, "a best-match join"), "output": output}
-    if times is None:
-        # No time axis: progress of streams is counted in small steps of the values. A batch needs none.
-        in_steps, numbers, lateness = best.in_steps(options.pop("lateness", None))
-        if left.isStreaming or right.isStreaming:
-            if emit == "ordered":
-                raise UnsupportedError(
-                    f'emit="ordered" over streams that are ordered by {one!r}, which has no ticks to order by',
-                    hint='make it an integer in a fine unit, expr("cast(ra * 1e6 as long)"), and its epsilon too',
-                )
-            best, times, options["lateness"] = in_steps, numbers, lateness
-    return JoinCall([left, right], time=times, best=best, **options).run()
+    return run_best_match(left, right, BestMatchCall(on, ordered_by, dominance, compare), options)
 
 
 def join_nearest(
@@ -365,7 +318,7 @@ def join_overlap(
     for side in sides:
         if not isinstance(side, tuple | list) or len(side) != 2:
             raise CallError(f"join_overlap needs the two ends of an interval, got {side!r}", hint='on=("start", "end")')
-    if time is None and window is None and all(_is_time(*end) for end in ((left, sides[0][0]), (right, sides[1][0]))):
+    if time is None and window is None and all(is_time(*end) for end in ((left, sides[0][0]), (right, sides[1][0]))):
         validities = [Validity(*side) for side in sides]
         return JoinCall([left, right], window=validities, where=where, **_checked(options)).run()
     condition: Predicate = overlaps(tuple(sides[0]), tuple(sides[1]))
@@ -402,97 +355,6 @@ def join_within(
     return JoinCall([left, right], where=condition if where is None else condition & where, **_checked(options)).run()
 
 
-def explain(frame: DataFrame) -> str:
-    """What a joined frame will do: operator, order, partitioning and its copies, what is kept and until when.
-
-    >>> import streamjoin as sj
-    >>> spark = sj.session()
-    >>> a = spark.createDataFrame([(1, 1)], "k int, ts long")
-    >>> print(sj.explain(sj.join([a, a], time="ts", window=sj.Range(5), by="k", buckets=2)))
-    operator       temporal join, how=inner
-    emission       eager
-    order          runs sorted by (key, ts)
-    matches by     equal k
-    buckets        hash of the equality keys over 2 buckets, no row twice
-    input 0        Range(5): a row is kept until the other input's progress reaches its end
-    input 1        Range(5): a row is kept until the other input's progress reaches its end
-    """
-    return describe(plan_of(frame))
-
-
-def progress(query: Any) -> dict[str, Any]:
-    """What a streaming query's joins did in its last micro-batch, and what they keep.
-
-    `batch` is its number (None before the first), `seconds` how long it took, `rows_in`, `rows_out` and `late` are sums
-    over the joins, and `joins` has the figures of each: rows, state, progress and lag per input, where the time went.
-    `sj.from_progress` gives the same for any micro-batch, in a `StreamingQueryListener` say.
-
-    >>> import streamjoin as sj
-    >>> spark = sj.session()
-    >>> ticks = spark.readStream.format("rate").load()
-    >>> joined = sj.join_interval(ticks, ticks, on="timestamp", by="value", lower="0 s", upper="1 s",
-    ...                           lateness=sj.Grace("0 s"))
-    >>> query = joined.writeStream.format("noop").start()
-    >>> while sj.progress(query)["batch"] is None:
-    ...     _ = query.awaitTermination(1)
-    >>> query.stop()
-    >>> [sorted(figures["seconds"]) for figures in sj.progress(query)["joins"].values()]
-    [['join', 'pack', 'read', 'write']]
-    """
-    last = query.lastProgress
-    return figures.nothing_yet() if last is None else figures.from_progress(last)
-
-
-def from_progress(progress: Any) -> dict[str, Any]:
-    """The same as `progress`, from one entry of a query's `recentProgress`, or from what a listener is given.
-
-    >>> import streamjoin as sj
-    >>> sj.from_progress({"batchId": 3, "observedMetrics": {"streamjoin-1-pack": {"rows_in": 10}}})["rows_in"]
-    10
-    """
-    return figures.from_progress(progress)
-
-
-def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
-    """How late a streaming join's results can be: what `withWatermark` on them needs, so that Spark drops none.
-
-    `column` is a time column of the result, by default the start of the validity, or the time of input 0.
-
-    >>> import streamjoin as sj
-    >>> spark = sj.session()
-    >>> ticks = spark.readStream.format("rate").load()
-    >>> joined = sj.join([ticks, ticks], time="timestamp", window=sj.Range("5 s"), by="value", lateness=sj.Grace("2 s"))
-    >>> sj.output_delay(joined)
-    '7001 milliseconds'
-    >>> counted = joined.withWatermark("valid_from", sj.output_delay(joined)).groupBy("valid_from").count()
-    """
-    plan = plan_of(frame)
-    ticks = delay.output_delay(plan, column)
-    if plan.node.axis is TimeAxis.TIMESTAMP:
-        # Spark's watermark counts milliseconds, rounds down, and lets a row go that lies exactly on it.
-        return f"{-(-ticks // 1000) + 1} milliseconds"
-    return ticks
-
-
-def finish(checkpoint: Any, spark: SparkSession | None = None) -> DataFrame:
-    """What a stopped query still holds, as if its inputs had ended: held results, rows that met nobody.
-
-    Reads the state in the query's checkpoint. What the query wrote and what this returns are together what the same
-    call gives for a batch. The query cannot go on afterwards, because that would repeat rows: the checkpoint is marked.
-
-    >>> import tempfile, streamjoin as sj
-    >>> spark, folder = sj.session(), tempfile.mkdtemp()
-    >>> spark.createDataFrame([(1, 10), (2, 20)], "k int, ts long").write.parquet(folder + "/in")
-    >>> rows = spark.readStream.schema("k int, ts long").parquet(folder + "/in")
-    >>> joined = sj.join([rows, rows], time="ts", window=sj.Range(5), by="k", lateness=sj.Grace(0), emit="ordered")
-    >>> query = joined.writeStream.trigger(availableNow=True).format("noop").start(checkpointLocation=folder + "/state")
-    >>> query.awaitTermination()
-    >>> [(row.k, row.ts) for row in sj.finish(folder + "/state").collect()]
-    [(2, 20)]
-    """
-    return finish_query(spark or SparkSession.active(), str(checkpoint))
-
-
 def _two_sides(on: Any, left_on: Any, right_on: Any, what: str) -> tuple[Any, Any]:
     if on is not None and left_on is None and right_on is None:
         return on, on
@@ -525,14 +387,3 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
             f"there is no option {unknown[0]!r}", hint="the options are " + ", ".join(sorted(_JOIN_OPTIONS))
         )
     return options
-
-
-def _is_time(frame: DataFrame, column: Any) -> bool:
-    part = InputFrame(0, frame)
-    try:
-        part.time_axis(part.resolve(column))
-    except CallError as error:
-        if "no time axis" in error.message:
-            return False
-        raise
-    return True

@@ -1,0 +1,43 @@
+"""The public functions. Frames in, a frame out; everything after the frames is by keyword."""
+
+from streamjoin.api.joins import (
+    join,
+    join_asof,
+    join_band,
+    join_best_match,
+    join_interval,
+    join_nearest,
+    join_overlap,
+    join_within,
+)
+from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, union
+from streamjoin.api.watching import explain, finish, from_progress, output_delay, progress
+from streamjoin.spark.explain import made_by
+from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value, uses_timers
+from streamjoin.spark.session import session
+from streamjoin.spark.stored_state import StoredInput, stored_state
+
+__all__ = [
+    "aggregate",
+    "cql",
+    "distinct",
+    "except_",
+    "explain",
+    "finish",
+    "from_progress",
+    "intersect",
+    "join",
+    "join_asof",
+    "join_band",
+    "join_best_match",
+    "join_interval",
+    "join_nearest",
+    "join_overlap",
+    "join_within",
+    "output_delay",
+    "progress",
+    "session",
+    "union",
+]
+# What the command line needs of Spark beyond the public functions.
+__all__ += ["EndedBatches", "StoredInput", "log_no_errors", "made_by", "ship_by_value", "stored_state", "uses_timers"]

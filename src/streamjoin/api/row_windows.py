@@ -1,0 +1,107 @@
+"""Joins whose rows are valid until a number of later rows has come: the same call as any other join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from streamjoin.algebra import Equals, Predicate, Rows, Theta, join_type
+from streamjoin.algebra.predicate import conjuncts
+from streamjoin.api.relations import check_window, per_input
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.expression import Expression
+from streamjoin.plan.naming import name_columns
+from streamjoin.plan.relation import Join, Projection, Query, Stream
+from streamjoin.spark.query import QueryCall, arrow_schema
+
+_TAKEN = {
+    "time", "window", "by", "left_by", "right_by", "where", "how", "outer", "emit", "lateness", "late", "invalid",
+    "suffix", "validity", "buckets",
+}  # fmt: skip
+
+
+def has_row_window(options: dict[str, Any]) -> bool:
+    """Whether one of the inputs has a row window."""
+    window = options.get("window")
+    return any(isinstance(each, Rows) for each in (window if isinstance(window, list | tuple) else [window]))
+
+
+def join_with_row_windows(frames: Sequence[DataFrame], options: dict[str, Any]) -> DataFrame:
+    """A join of two frames of which at least one has a row window."""
+    wrong = sorted(name for name, value in options.items() if name not in _TAKEN and value not in (None, False, "auto"))
+    if wrong:
+        raise UnsupportedError(f"{wrong[0]}= does not go with a row window yet", hint="use a window of time")
+    how = join_type(options.get("how", "inner"))
+    if how != "inner" and options.get("outer", "row") != "snapshot":
+        raise UnsupportedError(
+            f"a {how} join by row is not there for row windows: whether a row met anybody may change while ends are "
+            "unknown",
+            hint='use outer="snapshot": the parts of its validity without a partner',
+        )
+    if not isinstance(frames, list | tuple) or len(frames) != 2:
+        raise CallError("a join needs two frames", hint="sj.join([a, b], ...)")
+    schemas = [arrow_schema(frame, f"input {number}") for number, frame in enumerate(frames)]
+    times, windows = (per_input(options.get(name), 2, name) for name in ("time", "window"))
+    sides = []
+    for number, (schema, time, window) in enumerate(zip(schemas, times, windows, strict=True)):
+        check_window(window, time)
+        sides.append(Stream(str(number), tuple((f"{number}.{name}", name) for name in schema.names), time, window))
+    by = _listed(options.get("by"))
+    predicates, theta = _condition(options, by, schemas)
+    naming = name_columns(
+        [schema.names for schema in schemas], [dict(zip(s.names, s.types, strict=True)) for s in schemas], by=by, how=how,
+        suffix=options.get("suffix", "_right"), validity=None, time_type=None,
+    )  # fmt: skip
+    computed = tuple((column.name, _coalesced(column.sources)) for column in naming.columns)
+    relation = Projection(Join(sides[0], sides[1], tuple(predicates), theta, how), computed)
+    passed = ("lateness", "late", "invalid", "emit", "validity", "buckets")
+    chosen = {name: options[name] for name in passed if name in options}
+    if isinstance(chosen.get("lateness"), list | tuple):
+        chosen["lateness"] = {str(number): each for number, each in enumerate(chosen["lateness"])}
+    if isinstance(chosen.get("late"), list | tuple):
+        raise UnsupportedError("late= takes one value for both inputs with a row window", hint='late="drop" or "fail"')
+    named = {str(number): frame for number, frame in enumerate(frames)}
+    return QueryCall(named, Query(relation), relation, **chosen).run()
+
+
+def _condition(options: dict[str, Any], by: list[Any], schemas: Sequence[Any]) -> tuple[list[Predicate], str | None]:
+    predicates: list[Predicate] = [Equals(f"0.{key}", f"1.{key}") for key in by]
+    keys = zip(_listed(options.get("left_by")), _listed(options.get("right_by")), strict=True)
+    predicates += [Equals(f"0.{one}", f"1.{two}") for one, two in keys]
+    texts = []
+    for part in conjuncts(options.get("where")):
+        if isinstance(part, Theta):
+            expression = Expression.parse(part.text, list(schemas))
+            texts.append(f"({expression.spark_sql(lambda number, column: f'{number}.{column}')})")
+        else:
+            predicates.append(_numbered(part))
+    return predicates, " AND ".join(texts) or None
+
+
+def _numbered(predicate: Predicate) -> Predicate:
+    """The predicate over the columns of both inputs, side by side."""
+    sides: dict[str, Any] = {}
+    for number, side in enumerate(("left", "right")):
+        columns = getattr(predicate, side)
+        names = columns if isinstance(columns, tuple) else (columns,)
+        if not all(isinstance(name, str) for name in names):
+            raise UnsupportedError(
+                "predicates of joins with row windows take names of columns", hint="make it a column of its own"
+            )
+        numbered = tuple(f"{number}.{name}" for name in names)
+        sides[side] = numbered if isinstance(columns, tuple) else numbered[0]
+    return replace(predicate, **sides)  # type: ignore[type-var]
+
+
+def _coalesced(sources: Sequence[str]) -> str:
+    quoted = [f"`{source}`" for source in sources]
+    return quoted[0] if len(quoted) == 1 else f"coalesce({', '.join(quoted)})"
+
+
+def _listed(option: Any) -> list[Any]:
+    if option is None:
+        return []
+    return list(option) if isinstance(option, list | tuple) else [option]

@@ -1,0 +1,111 @@
+"""What a frame will do, what a running query does, and how it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamjoin.algebra import TimeAxis
+from streamjoin.errors import UnsupportedError
+from streamjoin.plan import delay
+from streamjoin.plan.planner import JoinPlan
+from streamjoin.spark import figures
+from streamjoin.spark.explain import explanation, plan_of
+from streamjoin.spark.finish import finish_query
+
+
+def explain(frame: DataFrame) -> str:
+    """What a joined frame will do: operator, order, partitioning and its copies, what is kept and until when.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> a = spark.createDataFrame([(1, 1)], "k int, ts long")
+    >>> print(sj.explain(sj.join([a, a], time="ts", window=sj.Range(5), by="k", buckets=2)))
+    operator       temporal join, how=inner
+    emission       eager
+    order          runs sorted by (key, ts)
+    matches by     equal k
+    buckets        hash of the equality keys over 2 buckets, no row twice
+    input 0        Range(5): a row is kept until the other input's progress reaches its end
+    input 1        Range(5): a row is kept until the other input's progress reaches its end
+    """
+    return explanation(plan_of(frame))
+
+
+def progress(query: Any) -> dict[str, Any]:
+    """What a streaming query's joins did in its last micro-batch, and what they keep.
+
+    `batch` is its number (None before the first), `seconds` how long it took, `rows_in`, `rows_out` and `late` are sums
+    over the joins, and `joins` has the figures of each: rows, state, progress and lag per input, where the time went.
+    `sj.from_progress` gives the same for any micro-batch, in a `StreamingQueryListener` say.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> ticks = spark.readStream.format("rate").load()
+    >>> joined = sj.join_interval(ticks, ticks, on="timestamp", by="value", lower="0 s", upper="1 s",
+    ...                           lateness=sj.Grace("0 s"))
+    >>> query = joined.writeStream.format("noop").start()
+    >>> while sj.progress(query)["batch"] is None:
+    ...     _ = query.awaitTermination(1)
+    >>> query.stop()
+    >>> [sorted(figures["seconds"]) for figures in sj.progress(query)["joins"].values()]
+    [['join', 'pack', 'read', 'write']]
+    """
+    last = query.lastProgress
+    return figures.nothing_yet() if last is None else figures.from_progress(last)
+
+
+def from_progress(progress: Any) -> dict[str, Any]:
+    """The same as `progress`, from one entry of a query's `recentProgress`, or from what a listener is given.
+
+    >>> import streamjoin as sj
+    >>> sj.from_progress({"batchId": 3, "observedMetrics": {"streamjoin-1-pack": {"rows_in": 10}}})["rows_in"]
+    10
+    """
+    return figures.from_progress(progress)
+
+
+def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
+    """How late a streaming join's results can be: what `withWatermark` on them needs, so that Spark drops none.
+
+    `column` is a time column of the result, by default the start of the validity, or the time of input 0.
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> ticks = spark.readStream.format("rate").load()
+    >>> joined = sj.join([ticks, ticks], time="timestamp", window=sj.Range("5 s"), by="value", lateness=sj.Grace("2 s"))
+    >>> sj.output_delay(joined)
+    '7001 milliseconds'
+    >>> counted = joined.withWatermark("valid_from", sj.output_delay(joined)).groupBy("valid_from").count()
+    """
+    plan = plan_of(frame)
+    if not isinstance(plan, JoinPlan):
+        raise UnsupportedError(
+            "how late the results of a query over several operators can be is not known beforehand",
+            hint="aggregate in the query itself, with GROUP BY",
+        )
+    ticks = delay.output_delay(plan, column)
+    if plan.node.axis is TimeAxis.TIMESTAMP:
+        # Spark's watermark counts milliseconds, rounds down, and lets a row go that lies exactly on it.
+        return f"{-(-ticks // 1000) + 1} milliseconds"
+    return ticks
+
+
+def finish(checkpoint: Any, spark: SparkSession | None = None) -> DataFrame:
+    """What a stopped query still holds, as if its inputs had ended: held results, rows that met nobody.
+
+    Reads the state in the query's checkpoint. What the query wrote and what this returns are together what the same
+    call gives for a batch. The query cannot go on afterwards, because that would repeat rows: the checkpoint is marked.
+
+    >>> import tempfile, streamjoin as sj
+    >>> spark, folder = sj.session(), tempfile.mkdtemp()
+    >>> spark.createDataFrame([(1, 10), (2, 20)], "k int, ts long").write.parquet(folder + "/in")
+    >>> rows = spark.readStream.schema("k int, ts long").parquet(folder + "/in")
+    >>> joined = sj.join([rows, rows], time="ts", window=sj.Range(5), by="k", lateness=sj.Grace(0), emit="ordered")
+    >>> query = joined.writeStream.trigger(availableNow=True).format("noop").start(checkpointLocation=folder + "/state")
+    >>> query.awaitTermination()
+    >>> [(row.k, row.ts) for row in sj.finish(folder + "/state").collect()]
+    [(2, 20)]
+    """
+    return finish_query(spark or SparkSession.active(), str(checkpoint))

@@ -1,0 +1,214 @@
+"""A query over frames as it was called: everything that can be wrong with it is found here, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from streamjoin.algebra import Emit, Grace, InvalidPolicy, LatePolicy, OutputMode, Validity
+from streamjoin.algebra.policy import one_of
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.relation import (
+    AsOfJoin,
+    BestMatchJoin,
+    Projection,
+    Query,
+    Relation,
+    Selection,
+    Stream,
+)
+from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall, default_buckets, run_best_match
+from streamjoin.spark.explain import QueryPlan, remember
+from streamjoin.spark.frames import InputFrame, arrow_type, reason
+from streamjoin.spark.lifetimes_run import QueryRun
+
+TIME = "_time"
+
+
+def arrow_schema(frame: DataFrame, what: str) -> pa.Schema:
+    """The schema of a frame as plans see it."""
+    if not hasattr(frame, "mapInArrow"):
+        raise CallError(f"{what} must be a Spark DataFrame, got {type(frame).__name__}")
+    return pa.schema([pa.field(each.name, arrow_type(each.dataType, each.name, what)) for each in frame.schema.fields])
+
+
+@dataclass(frozen=True)
+class QueryCall:
+    """A query and its options. `lateness` is a policy, or one per stream by name."""
+
+    frames: Mapping[str, DataFrame]
+    query: Query
+    written: Relation
+    lateness: Any = None
+    late: str = "drop"
+    invalid: str = "fail"
+    emit: str = "eager"
+    output: str = "append"
+    validity: tuple[str, str] = ("valid_from", "valid_to")
+    buckets: int | None = None
+
+    def run(self) -> DataFrame:
+        """The result as a frame, lazily."""
+        relation = self.query.relation
+        first = next(iter(self.frames.values()))
+        event_join = _event_join(relation)
+        if event_join is not None:
+            frame = self._events(relation)
+        else:
+            self._check_one_kind(relation)
+            slack = {leaf.source: self._slack(leaf) for leaf in streams_of(relation)}
+            run = QueryRun(
+                self.frames, slack, self._buckets(first), one_of(self.late, LatePolicy, "late"),  # type: ignore[arg-type]
+                one_of(self.invalid, InvalidPolicy, "invalid"),  # type: ignore[arg-type]
+                one_of(self.emit, Emit, "emit") == "ordered",
+            )  # fmt: skip
+            self._check_modes()
+            self._check_names(relation)
+            if self.query.to_stream is not None:
+                frame = run.stream_of(relation, self.query.to_stream, TIME)
+            else:
+                frame = run.run(relation, self.validity)
+        return remember(frame, QueryPlan(self.query, self.written), None)
+
+    def _check_modes(self) -> None:
+        if self.late in ("join", "output"):
+            raise UnsupportedError(
+                f'late="{self.late}" is for joins of two frames: a row of a query may be part of many results',
+                hint='use late="drop" (counted in sj.progress) or late="fail"',
+            )
+        if self.invalid == "output":
+            raise UnsupportedError(
+                'invalid="output" is for joins of two frames: a query has no column for such rows',
+                hint='use invalid="fail" or invalid="drop"',
+            )
+        if one_of(self.output, OutputMode, "output") == "changelog":
+            raise UnsupportedError(
+                'output="changelog" of a query is not there yet',
+                hint="ISTREAM (SELECT ...) and DSTREAM (SELECT ...) give what appears and disappears, with its time",
+            )
+
+    def _check_names(self, relation: Relation) -> None:
+        added = [TIME] if self.query.to_stream is not None else list(self.validity)
+        taken = {name.lower() for name in relation.columns}
+        for name in added:
+            if name.lower() in taken:
+                raise CallError(
+                    f"the result would have two columns {name!r}: the query's, and the one that says when it holds",
+                    hint='rename it with AS, or name the validity with validity=("from", "to")',
+                )
+
+    def _check_one_kind(self, relation: Relation) -> None:
+        kinds = {leaf.source: bool(self.frames[leaf.source].isStreaming) for leaf in streams_of(relation)}
+        if len(set(kinds.values())) > 1:
+            table = next(name for name, streaming in kinds.items() if not streaming)
+            raise UnsupportedError(
+                f"{table} is a static frame beside streaming ones, which queries over several operators cannot do yet",
+                hint="join the two with sj.join, which takes a static side, or make it a stream",
+            )
+
+    def _slack(self, stream: Stream) -> int | None:
+        """How late the rows of a stream may be; None for a batch."""
+        part = InputFrame(0, self.frames[stream.source])
+        window = stream.window
+        column = part.resolve(window.start if isinstance(window, Validity) else stream.time)
+        axis = part.time_axis(column)
+        given = self.lateness.get(stream.source) if isinstance(self.lateness, Mapping) else self.lateness
+        if given is not None and not isinstance(given, Grace):
+            raise CallError(f"lateness must be a policy, got {given!r}", hint='lateness=sj.Grace("5 seconds")')
+        resolved = None if given is None else given.resolve(axis)
+        if not part.streaming:
+            return None
+        if resolved is not None:
+            assert isinstance(resolved.delay, int)
+            return resolved.delay
+        delay = part.watermark_delay(column)
+        if delay is not None:
+            return delay * 1000
+        raise CallError(
+            f"nothing says how late rows of stream {stream.source} may be, and guessing would lose rows",
+            hint=f'give lateness=sj.Grace("10 seconds"), or use withWatermark("{column}", "10 seconds")',
+        )
+
+    def _buckets(self, frame: DataFrame) -> int:
+        if self.buckets is None:
+            return default_buckets(frame)
+        if isinstance(self.buckets, bool) or not isinstance(self.buckets, int) or self.buckets < 1:
+            raise CallError(f"buckets must be at least 1, got {self.buckets!r}")
+        return self.buckets
+
+    # -- joins of events -----------------------------------------------------------------------------------------------
+
+    def _events(self, relation: Relation) -> DataFrame:
+        """Rows without validity: an as-of or best-match join, and what Spark does above and below it."""
+        match relation:
+            case Stream():
+                frame = self.frames[relation.source]
+                return frame.select(*(F.col(_quoted(column)).alias(name) for name, column in relation.reads))
+            case Selection():
+                return self._events(relation.child).filter(F.expr(relation.condition))
+            case Projection():
+                columns = [F.expr(text).alias(name) for name, text in relation.computed]
+                try:
+                    return self._events(relation.child).select(*columns)
+                except AnalysisException as error:
+                    raise CallError(f"Spark cannot evaluate this projection: {reason(error)}") from error
+            case AsOfJoin() | BestMatchJoin():
+                return self._event_join(relation)
+        raise UnsupportedError(
+            f"{type(relation).__name__} cannot stand beside a join of events", hint="give every stream a window"
+        )
+
+    def _event_join(self, join: AsOfJoin | BestMatchJoin) -> DataFrame:
+        sides = [self._events(child) for child in join.children]
+        # The join's own functions read names with dots as fields, so columns have numbers meanwhile.
+        names = [f"l{number}" for number in range(len(join.left.columns))]
+        names += [f"r{number}" for number in range(len(join.right.columns))]
+        number_of = dict(zip(join.columns, names, strict=True))
+        left, right = (
+            side.select(*(F.col(_quoted(name)).alias(number_of[name]) for name in child.columns))
+            for side, child in zip(sides, join.children, strict=True)
+        )
+        keys: dict[str, Any] = {}
+        if join.keys:
+            keys = {"left_by": [number_of[a] for a, _ in join.keys], "right_by": [number_of[b] for _, b in join.keys]}
+        options = {"how": join.how, "lateness": self._per_side(join), "late": self.late, "emit": self.emit,
+                   "output": self.output, "buckets": self.buckets, **keys}  # fmt: skip
+        if isinstance(join, AsOfJoin):
+            asof = AsOfCall(join.direction, join.tolerance, None, join.exact, None)
+            times = [number_of[name] for name in join.times]
+            joined = JoinCall([left, right], time=times, asof=asof, **options).run()
+        else:
+            on = {(number_of[a], number_of[b]): largest for a, b, largest in join.dimensions}
+            joined = run_best_match(left, right, BestMatchCall(on), options)
+        extra = [name for name in joined.columns if name not in names]
+        renamed = [F.col(number_of[name]).alias(name) for name in join.columns]
+        return joined.select(*renamed, *extra)
+
+    def _per_side(self, join: AsOfJoin | BestMatchJoin) -> Any:
+        if not isinstance(self.lateness, Mapping):
+            return self.lateness
+        return [self.lateness.get(streams_of(child)[0].source) for child in join.children]
+
+
+def streams_of(relation: Relation) -> list[Stream]:
+    """The leaves of a tree."""
+    if isinstance(relation, Stream):
+        return [relation]
+    return [leaf for child in relation.children for leaf in streams_of(child)]
+
+
+def _event_join(relation: Relation) -> Relation | None:
+    if isinstance(relation, AsOfJoin | BestMatchJoin):
+        return relation
+    found: Sequence[Relation | None] = [_event_join(child) for child in relation.children]
+    return next((each for each in found if each is not None), None)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
