@@ -94,6 +94,8 @@ WRONG = [
     ("SELECT count(a«, x) FROM R [NOW]", UnsupportedError, "takes one expression", "one aggregate per"),
     ("SELECT «percentile(x, 0.5) FROM R [NOW]", UnsupportedError, "percentile()", "COUNT, SUM, AVG"),
     ("SELECT «collect_list(x) FROM R [NOW]", UnsupportedError, "collect_list()", "COUNT, SUM, AVG"),
+    ("SELECT «`sum`(x) FROM R [NOW]", UnsupportedError, "in backquotes", "without them"),
+    ("SELECT «localtimestamp() FROM R [NOW]", UnsupportedError, "localtimestamp()", "column before"),
     ("SELECT «explode(x) FROM R [NOW]", UnsupportedError, "a generator of rows", "frame"),
     ("SELECT 1 + «rand() AS z FROM R [NOW]", UnsupportedError, "rand() does not give the same", "column before"),
     ("SELECT «current_timestamp FROM R [NOW]", UnsupportedError, "current_timestamp()", "column before"),

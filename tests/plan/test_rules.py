@@ -172,7 +172,7 @@ def test_a_selection_stays_above_its_stream() -> None:
         ("abs(R.a - S.b) <= 5", Band("R.a", "S.b", 5, 5)),
         ("ABS(S.b - R.a) < 5", Band("R.a", "S.b", 5, 5, "neither")),
         ("5 >= abs(R.a - S.b)", Band("R.a", "S.b", 5, 5)),
-        ("abs(R.x - S.x) <= 0.5", Band("R.x", "S.x", Decimal("0.5"), Decimal("0.5"))),
+        ("abs(R.x - S.x) <= 0.5", Band("R.x", "S.x", 0.5, 0.5)),
         ("abs(R.x - S.x) <= 0.5D", Band("R.x", "S.x", 0.5, 0.5)),
         ("abs(R.p - S.p) <= 0.50", Band("R.p", "S.p", Decimal("0.50"), Decimal("0.50"))),
         ("R.a BETWEEN S.b - 1 AND S.b + 2", Band("R.a", "S.b", 2, 1)),
@@ -309,6 +309,13 @@ def test_unused_aggregates_go_and_keys_stay() -> None:
 def test_partition_by_columns_need_not_be_read() -> None:
     rows = Stream("R", R.reads, "ts", Rows(5, by=("k",)))
     assert prune_columns(Projection(rows, (("a", "`R.a`"),)), {}).children[0].columns == ("R.a",)
+
+
+def test_an_as_of_join_chooses_by_all_columns_of_its_right_side() -> None:
+    join = AsOfJoin(R, S, ("R.ts", "S.ts"))
+    found = prune_columns(Projection(join, (("a", "`R.a`"),)), {}).children[0]
+    assert found.children[0].columns == ("R.a", "R.ts")
+    assert found.children[1].columns == S.columns
 
 
 def test_joins_stand_directly_above_joins() -> None:
