@@ -133,6 +133,9 @@ WRONG = [
     ("SELECT k, a FROM R [NOW] «UNION ALL SELECT k FROM S [NOW]", CallError, "2 columns (k, a)", "as many"),
     ("SELECT k FROM R [NOW] «EXCEPT SELECT b FROM S [NOW]", CallError, "'k' is string", "CAST(b AS STRING)"),
     ("SELECT k FROM R [NOW] UNION «BY NAME SELECT k FROM S [NOW]", CallError, "SELECT is expected", "a query is"),
+    ("SELECT R.a FROM R [NOW], «N [NOW]", CallError, "that of 'N' is integer", "cast the time column"),
+    ("SELECT R.a FROM R [NOW] «JOIN P [NOW] ON R.a = P.k", CallError, "that of 'P' is timestamp_ntz", "of one kind"),
+    ("SELECT k FROM N [NOW] «UNION ALL SELECT k FROM V [VALID valid_from TO valid_to]", CallError, "'V'", "cast"),
     # Relations to streams
     ("SELECT k FROM (SELECT ISTREAM(k) FROM R [NOW]) q", CallError, "inside", "around everything"),
     ("SELECT k FROM («ISTREAM (SELECT k FROM R [NOW])) q", CallError, "ISTREAM makes", "around everything"),

@@ -264,6 +264,23 @@ def test_half_of_a_between_is_used_and_half_stays() -> None:
     assert found.theta == "`R.a` <= `S.a`"
 
 
+@pytest.mark.parametrize("condition", ["R.a <> 0 AND 10 / R.a = S.b", "R.a % 2 = S.b", "CAST(R.k AS INT) = S.a"])
+def test_what_can_fail_is_not_computed_below_an_outer_join(condition: str) -> None:
+    found = joined(condition, "left")
+    assert isinstance(found, Join)
+    assert found.predicates == ()
+    assert found.theta == q(condition)
+
+
+def test_what_can_fail_is_computed_behind_its_guard() -> None:
+    query = Projection(Selection(Join(R, S), q("R.a <> 0 AND 10 % R.a = S.b")), (("b", "`S.b`"),))
+    join = optimise(query, SCHEMAS).children[0]
+    assert isinstance(join, Join)
+    assert join.predicates == (Equals("10 % R.a", "S.b"),)
+    assert isinstance(join.left, Projection)
+    assert isinstance(join.left.child, Selection)
+
+
 def test_computed_columns_are_made_once_and_not_shown() -> None:
     found = join_predicates(Join(R, S, (), q("R.a + 1 = S.a AND R.a + 1 = S.b")), SCHEMAS)
     assert found.columns == R.columns + S.columns
