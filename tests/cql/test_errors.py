@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamjoin.cql import parse_cql
 from streamjoin.errors import CallError, StreamjoinError, UnknownColumnError, UnsupportedError
+from streamjoin.language import parse_cql
 from tests.cql.streams import SCHEMAS, TIMES
 
 WRONG = [
@@ -94,6 +94,8 @@ WRONG = [
     ("SELECT count(a«, x) FROM R [NOW]", UnsupportedError, "takes one expression", "one aggregate per"),
     ("SELECT «percentile(x, 0.5) FROM R [NOW]", UnsupportedError, "percentile()", "COUNT, SUM, AVG"),
     ("SELECT «collect_list(x) FROM R [NOW]", UnsupportedError, "collect_list()", "COUNT, SUM, AVG"),
+    ("SELECT «`sum`(x) FROM R [NOW]", UnsupportedError, "in backquotes", "without them"),
+    ("SELECT «localtimestamp() FROM R [NOW]", UnsupportedError, "localtimestamp()", "column before"),
     ("SELECT «explode(x) FROM R [NOW]", UnsupportedError, "a generator of rows", "frame"),
     ("SELECT 1 + «rand() AS z FROM R [NOW]", UnsupportedError, "rand() does not give the same", "column before"),
     ("SELECT «current_timestamp FROM R [NOW]", UnsupportedError, "current_timestamp()", "column before"),
@@ -131,6 +133,9 @@ WRONG = [
     ("SELECT k, a FROM R [NOW] «UNION ALL SELECT k FROM S [NOW]", CallError, "2 columns (k, a)", "as many"),
     ("SELECT k FROM R [NOW] «EXCEPT SELECT b FROM S [NOW]", CallError, "'k' is string", "CAST(b AS STRING)"),
     ("SELECT k FROM R [NOW] UNION «BY NAME SELECT k FROM S [NOW]", CallError, "SELECT is expected", "a query is"),
+    ("SELECT R.a FROM R [NOW], «N [NOW]", CallError, "that of 'N' is integer", "cast the time column"),
+    ("SELECT R.a FROM R [NOW] «JOIN P [NOW] ON R.a = P.k", CallError, "that of 'P' is timestamp_ntz", "of one kind"),
+    ("SELECT k FROM N [NOW] «UNION ALL SELECT k FROM V [VALID valid_from TO valid_to]", CallError, "'V'", "cast"),
     # Relations to streams
     ("SELECT k FROM (SELECT ISTREAM(k) FROM R [NOW]) q", CallError, "inside", "around everything"),
     ("SELECT k FROM («ISTREAM (SELECT k FROM R [NOW])) q", CallError, "ISTREAM makes", "around everything"),

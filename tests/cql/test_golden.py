@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.cql import parse_cql
+from streamjoin.language import parse_cql
 from streamjoin.plan.picture import explain_relation
 from streamjoin.plan.relation import Query
 from streamjoin.plan.rules import optimise

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.cql import parse_cql
 from streamjoin.errors import StreamjoinError
+from streamjoin.language import parse_cql
 from streamjoin.plan.expression.lexer import tokens
 from streamjoin.plan.rules import optimise
 from tests.cql.streams import SCHEMAS, TIMES

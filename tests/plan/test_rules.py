@@ -172,7 +172,7 @@ def test_a_selection_stays_above_its_stream() -> None:
         ("abs(R.a - S.b) <= 5", Band("R.a", "S.b", 5, 5)),
         ("ABS(S.b - R.a) < 5", Band("R.a", "S.b", 5, 5, "neither")),
         ("5 >= abs(R.a - S.b)", Band("R.a", "S.b", 5, 5)),
-        ("abs(R.x - S.x) <= 0.5", Band("R.x", "S.x", Decimal("0.5"), Decimal("0.5"))),
+        ("abs(R.x - S.x) <= 0.5", Band("R.x", "S.x", 0.5, 0.5)),
         ("abs(R.x - S.x) <= 0.5D", Band("R.x", "S.x", 0.5, 0.5)),
         ("abs(R.p - S.p) <= 0.50", Band("R.p", "S.p", Decimal("0.50"), Decimal("0.50"))),
         ("R.a BETWEEN S.b - 1 AND S.b + 2", Band("R.a", "S.b", 2, 1)),
@@ -264,6 +264,23 @@ def test_half_of_a_between_is_used_and_half_stays() -> None:
     assert found.theta == "`R.a` <= `S.a`"
 
 
+@pytest.mark.parametrize("condition", ["R.a <> 0 AND 10 / R.a = S.b", "R.a % 2 = S.b", "CAST(R.k AS INT) = S.a"])
+def test_what_can_fail_is_not_computed_below_an_outer_join(condition: str) -> None:
+    found = joined(condition, "left")
+    assert isinstance(found, Join)
+    assert found.predicates == ()
+    assert found.theta == q(condition)
+
+
+def test_what_can_fail_is_computed_behind_its_guard() -> None:
+    query = Projection(Selection(Join(R, S), q("R.a <> 0 AND 10 % R.a = S.b")), (("b", "`S.b`"),))
+    join = optimise(query, SCHEMAS).children[0]
+    assert isinstance(join, Join)
+    assert join.predicates == (Equals("10 % R.a", "S.b"),)
+    assert isinstance(join.left, Projection)
+    assert isinstance(join.left.child, Selection)
+
+
 def test_computed_columns_are_made_once_and_not_shown() -> None:
     found = join_predicates(Join(R, S, (), q("R.a + 1 = S.a AND R.a + 1 = S.b")), SCHEMAS)
     assert found.columns == R.columns + S.columns
@@ -309,6 +326,13 @@ def test_unused_aggregates_go_and_keys_stay() -> None:
 def test_partition_by_columns_need_not_be_read() -> None:
     rows = Stream("R", R.reads, "ts", Rows(5, by=("k",)))
     assert prune_columns(Projection(rows, (("a", "`R.a`"),)), {}).children[0].columns == ("R.a",)
+
+
+def test_an_as_of_join_chooses_by_all_columns_of_its_right_side() -> None:
+    join = AsOfJoin(R, S, ("R.ts", "S.ts"))
+    found = prune_columns(Projection(join, (("a", "`R.a`"),)), {}).children[0]
+    assert found.children[0].columns == ("R.a", "R.ts")
+    assert found.children[1].columns == S.columns
 
 
 def test_joins_stand_directly_above_joins() -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Within
-from streamjoin.cql import parse_cql
+from streamjoin.language import parse_cql
 from streamjoin.plan.condition import column_places
 from streamjoin.plan.expression.lexer import tokens
 from streamjoin.plan.relation import (

@@ -12,8 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from streamjoin.algebra import Aggregate, Validity, Window
-from streamjoin.cql import parse_cql
 from streamjoin.errors import CallError, unknown_column
+from streamjoin.language import parse_cql
 from streamjoin.plan.relation import (
     Aggregation,
     Difference,
@@ -233,7 +233,7 @@ def per_input(option: Any, inputs: int, what: str) -> list[Any]:
 def _stream(number: int, frame: DataFrame, time: Any, window: Any, columns: Sequence[str] | None = None) -> Stream:
     schema = arrow_schema(frame, f"input {number}")
     check_window(window, time)
-    when = [window.start, window.end] if isinstance(window, Validity) else [time]
+    when: list[Any] = [window.start, window.end] if isinstance(window, Validity) else [time]
     for name in when:
         if not isinstance(name, str):
             raise CallError(f"time must be the name of a column, got {name!r}", hint="make it a column of its own")

@@ -51,9 +51,10 @@ def join_with_row_windows(frames: Sequence[DataFrame], options: dict[str, Any]) 
         sides.append(Stream(str(number), tuple((f"{number}.{name}", name) for name in schema.names), time, window))
     by = _listed(options.get("by"))
     predicates, theta = _condition(options, by, schemas)
+    kinds = [dict(zip(schema.names, schema.types, strict=True)) for schema in schemas]
     naming = name_columns(
-        [schema.names for schema in schemas], [dict(zip(s.names, s.types, strict=True)) for s in schemas], by=by, how=how,
-        suffix=options.get("suffix", "_right"), validity=None, time_type=None,
+        [schema.names for schema in schemas], kinds, by=by, how=how, suffix=options.get("suffix", "_right"),
+        validity=None, time_type=None,
     )  # fmt: skip
     computed = tuple((column.name, _coalesced(column.sources)) for column in naming.columns)
     relation = Projection(Join(sides[0], sides[1], tuple(predicates), theta, how), computed)

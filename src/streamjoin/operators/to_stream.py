@@ -4,7 +4,7 @@
 |---|---|
 | ISTREAM | each payload as often as it is there more often than just before |
 | DSTREAM | each payload as often as it is there less often than just before |
-| RSTREAM | every payload as often as it is there, at each `t` at which anything has changed; nothing when nothing is there |
+| RSTREAM | every payload as often as it is there, at each `t` at which anything has changed |
 
 A payload that ends and begins again at one instant has not changed: only the difference counts. What leaves are events,
 valid for one tick. Cost: a sort of the events that are due; RSTREAM also what it says, which may be much.

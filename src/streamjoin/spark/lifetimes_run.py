@@ -137,7 +137,12 @@ class QueryRun:
         window, times = self._window(stream, source)
         by = self._by(window, source)
         columns = [column for _, column in stream.reads]
-        needed = list(dict.fromkeys([*columns, *by, *times]))
+        if isinstance(window, Rows) and not frame.isStreaming:
+            # In a batch nobody knows who came first: among equal time stamps the order is by all columns.
+            ties = [column for column in source.columns if column not in (*columns, *by, *times)]
+        else:
+            ties = []
+        needed = list(dict.fromkeys([*columns, *by, *times, *ties]))
         schema = pa.schema([pa.field(name, arrow_type(source.types[name], name)) for name in needed])
         rows_window = isinstance(window, Rows)
         binding = InputBinding(
@@ -145,9 +150,10 @@ class QueryRun:
             window=None if rows_window else window, invalid=self.invalid,
         )  # fmt: skip
         channel = self._channel()
-        read = ReadStream(schema, binding, (*columns, *by), channel, ends_known=not rows_window)
+        read = ReadStream(schema, binding, (*columns, *by, *ties), channel, ends_known=not rows_window)
         names = [*(name for name, _ in stream.reads), *(f"by {column}" for column in by)]
-        kinds = [source.types[column] for column in (*columns, *by)]
+        names += [f"tie {column}" for column in ties]
+        kinds = [source.types[column] for column in (*columns, *by, *ties)]
         types = tuple(StructField(name, kind) for name, kind in zip(names, kinds, strict=True))
         plain = frame.select(*(F.col(_quoted(name)).alias(f"c{number}") for number, name in enumerate(needed)))
         rows = renamed(plain.mapInArrow(read, numbered_schema(types)), types)
@@ -159,7 +165,8 @@ class QueryRun:
         payload = types[: len(columns)]
         groups = pa.schema([schema.field(column) for column in by])
         config = RowWindow(window.size, groups, window.drain, producer=self._producer())
-        placing = ByColumns(tuple(names[: len(columns)]), tuple(names[len(columns) :]), self.buckets if by else 1)
+        grouped = tuple(names[len(columns) : len(columns) + len(by)])
+        placing = ByColumns(tuple(names[: len(columns)]), grouped, self.buckets if by else 1)
         return self._stage(config, [elements], payload, placing, placing.buckets, settled)
 
     def _window(self, stream: Stream, source: InputFrame) -> tuple[Window, list[str]]:

@@ -135,8 +135,13 @@ class RunningElementStage:
                     hint='allow more lateness, or choose late="drop"',
                 )
             batch = batch.take(~late)
-        ordered = self.config.at_once and isinstance(self.config.config, RowWindow)
-        return in_content_order(batch) if ordered else batch
+        window = self.config.config
+        if self.config.at_once and isinstance(window, RowWindow):
+            batch = in_content_order(batch)
+            # What came along for the order only goes no further.
+            proof = None if batch.proof is None else batch.proof.select(range(len(window.by)))
+            batch = replace(batch, proof=proof)
+        return batch
 
     def _hear(self, report: dict[str, Any]) -> None:
         number = report["channel"]
@@ -258,7 +263,9 @@ def in_content_order(batch: Batch) -> Batch:
     """
     order = np.argsort(batch.ts, kind="stable")
     ts = batch.ts[order]
-    if (ts[1:] == ts[:-1]).any() and batch.payload.num_columns:
+    columns = [*batch.payload.columns, *(batch.proof.columns if batch.proof is not None else ())]
+    if (ts[1:] == ts[:-1]).any() and columns:
         which = np.concatenate([[0], np.cumsum(ts[1:] != ts[:-1])])
-        order = order[tie_order(batch.payload.take(pa.array(order)), which, ())]
+        content = pa.table(columns, names=[str(number) for number in range(len(columns))])
+        order = order[tie_order(content.take(pa.array(order)), which, ())]
     return batch.take(order)

@@ -144,7 +144,8 @@ def _value(
         exact = kind not in (FLOAT, DOUBLE)
         if rounded and (len(constants) > 1 or (exact and not difference)):
             return None
-        return sum(sign * constant.value for sign, constant in constants)
+        total = sum(sign * constant.value for sign, constant in constants)
+        return float(total) if isinstance(total, Decimal) and not exact else total
     if left != right or left not in (DATE, TIMESTAMP, TIMESTAMP_NTZ) or (left == TIMESTAMP and difference):
         return None
     micros = [(sign, _micros(constant, left, difference)) for sign, constant in constants]

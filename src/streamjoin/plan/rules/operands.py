@@ -2,9 +2,14 @@
 
 An expression of one side becomes a column of that side, computed below the join: `` `R.a` + 1 = `S.b` `` is an equality
 of the columns `R.a + 1` and `S.b`.
+
+Below the join it is computed for every row. In `ON R.n <> 0 AND 10 / R.n = S.b` of an outer join the first condition
+guards the second, and cannot go below with it: an expression that can fail is no operand there.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from streamjoin.plan.column_types import Schemas, column_types, type_of
 from streamjoin.plan.condition import columns, one_column, quoted
@@ -13,6 +18,13 @@ from streamjoin.plan.expression.sqltypes import SqlType
 from streamjoin.plan.relation import Join, Projection, Relation
 
 LEFT, RIGHT = 0, 1
+
+_CAN_FAIL = {"/", "%", "DIV", "[", "::"}
+_NEVER_FAIL = """
+    abs upper lower ucase lcase trim ltrim rtrim initcap replace translate concat substring substr left right length
+    char_length coalesce nvl ifnull greatest least md5 sha1 sha2 hex hash xxhash64 year month day dayofmonth hour minute
+    date_add date_sub unix_seconds unix_millis unix_micros floor ceil ceiling try_cast
+"""
 
 
 class Operands:
@@ -29,13 +41,18 @@ class Operands:
 
     def __init__(self, join: Join, schemas: Schemas) -> None:
         self.children = join.children
+        self.guarded = join.how != "inner"  # an inner join's one-sided conditions have gone below
         self.schemas = schemas
         self.computed: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._types: dict[str, SqlType | None] | None = None
 
     def side(self, text: str) -> int | None:
-        """The side that an expression belongs to; None for a constant, and for one of both sides."""
+        """The side that an expression belongs to; None for a constant, for one of both sides, and for one that must not
+        be computed below the join.
+        """
         used = set(columns(text))
+        if self.guarded and one_column(text) is None and can_fail(text):
+            return None
         for number, child in enumerate(self.children):
             if used and used <= set(child.columns):
                 return number
@@ -85,3 +102,18 @@ def readable(text: str) -> str:
         shown += space + ((piece.name or "") if piece.kind == "quoted" else piece.text)
         end = piece.end
     return shown
+
+
+def can_fail(text: str) -> bool:
+    """Whether an expression may have no value for some row, so that Spark fails: not surely, but better safe.
+
+    >>> can_fail("upper(`k`)"), can_fail("CAST(`k` AS STRING)"), can_fail("10 / `n`"), can_fail("CAST(`k` AS INT)")
+    (False, False, True, True)
+    """
+    pieces = tokens(text)
+    words = [piece.keyword for piece in pieces]
+    to_string = sum(words[at : at + 3] == ["AS", "STRING", ")"] for at in range(len(words)))
+    if _CAN_FAIL & set(words) or words.count("CAST") > to_string:
+        return True
+    names = {word.lower() for word, after in pairwise(words) if after == "(" and word.isidentifier()}
+    return not names <= {*_NEVER_FAIL.split(), "cast"}

@@ -1,7 +1,8 @@
 """Nothing is read that nobody needs: columns are left out, down to the streams.
 
-Set operators and DISTINCT compare whole rows, and an aggregation its keys: those stay. A window's own columns (time,
-PARTITION BY, the ends of VALID) are the stream's: they need not be read for it.
+Set operators and DISTINCT compare whole rows, an as-of join chooses by them among its right rows, and an aggregation
+has its keys: those stay. A window's own columns (time, PARTITION BY, the ends of VALID) are the stream's: they need not
+be read for it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def _pruned(relation: Relation, needed: set[str]) -> Relation:
         return with_children(relation, [_joined(child, used) for child in relation.children])
     if isinstance(relation, AsOfJoin):
         used = needed | {*relation.times} | {name for pair in relation.keys for name in pair}
-        return with_children(relation, [_narrow(child, used) for child in relation.children])
+        # Of right rows at the same time, the one with the greatest content is taken: all of it counts.
+        return with_children(relation, [_narrow(relation.left, used), _just(relation.right, relation.right.columns)])
     if isinstance(relation, BestMatchJoin):
         used = needed | {name for pair in relation.keys for name in pair}
         used |= {name for dimension in relation.dimensions for name in dimension[:2]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from streamjoin.algebra import Fixed, Now, Range, Rows, TimeAxis, Unbounded, Validity, Window
-from streamjoin.cql.complaint import nearest, unknown, wrong
-from streamjoin.cql.scope import matching
-from streamjoin.cql.syntax import Amount, Name, StreamClause, WindowClause
 from streamjoin.errors import CallError
+from streamjoin.language.complaint import nearest, unknown, wrong
+from streamjoin.language.scope import matching
+from streamjoin.language.syntax import Amount, Name, StreamClause, WindowClause
 from streamjoin.plan.column_types import time_axis
 
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from streamjoin.algebra import Aggregate, AggregateFunction
-from streamjoin.cql.complaint import refused, wrong
-from streamjoin.cql.scalar import AGGREGATES, Piece, Pieces, rendered
+from streamjoin.language.complaint import refused, wrong
+from streamjoin.language.scalar import AGGREGATES, Piece, Pieces, rendered
 from streamjoin.plan.column_types import Types
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.expression.sqltypes import VOID, is_numeric

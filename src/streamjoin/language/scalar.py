@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from streamjoin.cql.complaint import refused, wrong
-from streamjoin.cql.scope import Scope
-from streamjoin.cql.syntax import Name, Scalar
+from streamjoin.language.complaint import refused, wrong
+from streamjoin.language.scope import Scope
+from streamjoin.language.syntax import Name, Scalar
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.expression.functions import BARE, BEYOND_A_ROW
 from streamjoin.plan.expression.lexer import Token, tokens
@@ -36,8 +36,8 @@ _AGGREGATE_HINT = "COUNT, SUM, AVG, MIN, MAX and STDDEV are planned"
 _CHANGING_FUNCTIONS = """
     rand random randn uuid shuffle uniform randstr monotonically_increasing_id spark_partition_id input_file_name
     input_file_block_start input_file_block_length now current_timestamp current_date curdate current_time
-    localtimestamp unix_timestamp current_catalog current_database current_schema current_user session_user user
-    version raise_error assert_true reflect java_method try_reflect
+    localtime localtimestamp unix_timestamp current_catalog current_database current_schema current_user session_user
+    user version raise_error assert_true reflect java_method try_reflect
 """
 _CHANGING = frozenset(_CHANGING_FUNCTIONS.split())
 
@@ -153,7 +153,8 @@ def _check(
             raise refused(
                 text, token.start, f"{token.keyword} after a function is not planned", "aggregate CASE WHEN ... END"
             )
-        if name in _CHANGING and before != "." and (called or name in BARE):
+        bare = name in BARE or name.startswith(("current_", "local"))
+        if name in _CHANGING and before != "." and (called or bare):
             raise refused(
                 text, token.start, f"{name}() does not give the same value twice", "compute it as a column before"
             )
@@ -169,6 +170,8 @@ def _check(
 
 def _check_call(text: str, token: Token, name: str, aggregates: str | None) -> None:
     what = BEYOND_A_ROW.get(name)
+    if what is not None and token.kind == "quoted":
+        raise refused(text, token.start, f"{name}() is {what}, in backquotes", "write it without them")
     if what is None or (name in AGGREGATES and aggregates is None):
         return
     if name in AGGREGATES:

@@ -9,16 +9,17 @@ What it does not do: share the tree of a query that is named once and used twice
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from streamjoin.algebra import TimeAxis, Validity
 from streamjoin.algebra.policy import ToStream
-from streamjoin.cql.complaint import nearest, refused, unknown, wrong
-from streamjoin.cql.events import bind_event_join
-from streamjoin.cql.scalar import bind_scalar, rendered
-from streamjoin.cql.scope import Entry, Scope, Sources, matching
-from streamjoin.cql.selecting import bind_select, check_condition
-from streamjoin.cql.syntax import (
+from streamjoin.language.complaint import nearest, refused, unknown, wrong
+from streamjoin.language.events import bind_event_join
+from streamjoin.language.scalar import bind_scalar, rendered
+from streamjoin.language.scope import Entry, Scope, Sources, matching
+from streamjoin.language.selecting import bind_select, check_condition
+from streamjoin.language.syntax import (
     Body,
     Chain,
     DerivedClause,
@@ -30,9 +31,10 @@ from streamjoin.cql.syntax import (
     Source,
     StreamClause,
 )
-from streamjoin.cql.windows import bind_window
-from streamjoin.plan.column_types import Schemas, column_types
+from streamjoin.language.windows import bind_window
+from streamjoin.plan.column_types import Schemas, column_types, time_axis
 from streamjoin.plan.condition import quoted
+from streamjoin.plan.expression.sqltypes import from_arrow
 from streamjoin.plan.relation import (
     AsOfJoin,
     BestMatchJoin,
@@ -149,6 +151,7 @@ class Binder:
                 f"{body.operator.upper()} of rows without a validity is not planned",
                 _EVENTS_HINT,
             )
+        self._check_axes(left, right, body.start)
         if len(left.columns) != len(right.columns):
             raise wrong(
                 self.text,
@@ -216,6 +219,18 @@ class Binder:
         if is_events(left.relation) or is_events(right.relation):
             raise refused(
                 self.text, at, "A join with rows that have no validity (of an event join) is not planned", _EVENTS_HINT
+            )
+        self._check_axes(left.relation, right.relation, at)
+
+    def _check_axes(self, left: Relation, right: Relation, at: int) -> None:
+        axes = dict(_axes(left, self.schemas)) | dict(_axes(right, self.schemas))
+        if len(axes) > 1:
+            (one, stream), (other, second) = list(axes.items())[:2]
+            raise wrong(
+                self.text,
+                at,
+                f"The time of {stream!r} is {one}, that of {second!r} is {other}: no instant is in both",
+                "cast the time column of one, so that both are integers, dates, or timestamps of one kind",
             )
 
     def _check_aliases(self, left: Sources, right: Sources, at: int) -> None:
@@ -312,6 +327,16 @@ def is_events(relation: Relation) -> bool:
     if isinstance(relation, Stream):
         return relation.window is None
     return any(is_events(child) for child in relation.children)
+
+
+def _axes(relation: Relation, schemas: Schemas) -> Iterator[tuple[str, str]]:
+    """The kinds of time in a relation, each with a stream that has it."""
+    if isinstance(relation, Stream):
+        column = relation.window.start if isinstance(relation.window, Validity) else relation.time
+        kind = schemas[relation.source].field(str(column)).type
+        yield ("integer" if time_axis(kind) is TimeAxis.INTEGER else str(from_arrow(kind))), relation.source
+    for child in relation.children:
+        yield from _axes(child, schemas)
 
 
 def _is_row_by_row(relation: Relation) -> bool:

@@ -35,7 +35,7 @@ def parse_cql(text: str, schemas: Mapping[str, pa.Schema], *, times: Mapping[str
     There is no column 'y' here. Hint: the columns are ts, x.
     """
     # Imported when first used: sqlglot takes a while to load, and most of streamjoin does without it.
-    from streamjoin.cql.binder import Binder
-    from streamjoin.cql.reader import read
+    from streamjoin.language.binder import Binder
+    from streamjoin.language.reader import read
 
     return Binder(text, schemas, times).statement(read(text))

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
-from streamjoin.cql.complaint import wrong
-from streamjoin.cql.dialect import Expressions
-from streamjoin.cql.syntax import Amount, Name, WindowClause
+from streamjoin.language.complaint import wrong
+from streamjoin.language.dialect import Expressions
+from streamjoin.language.syntax import Amount, Name, WindowClause
 
 _HINT = (
     "a window is [RANGE 5 SECONDS], [RANGE 5 SECONDS SLIDE 1 SECOND], [FIXED 1 MINUTE], [ROWS 100], "

@@ -15,9 +15,9 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streamjoin.cql.complaint import refused, wrong
-from streamjoin.cql.syntax import Name, Scalar
 from streamjoin.errors import StreamjoinError
+from streamjoin.language.complaint import refused, wrong
+from streamjoin.language.syntax import Name, Scalar
 
 # Clauses of Spark SQL that have no meaning here, by the word they begin with: why, and what to do instead.
 _NO_ORDER = "A continuous query has no last row to sort or count"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streamjoin.cql.complaint import nearest, unknown, wrong
-from streamjoin.cql.syntax import Name
+from streamjoin.language.complaint import nearest, unknown, wrong
+from streamjoin.language.syntax import Name
 from streamjoin.plan.relation import Relation
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from streamjoin.cql.complaint import nearest, unknown, wrong
-from streamjoin.cql.grouping import Grouping, closing, has_aggregate
-from streamjoin.cql.scalar import Piece, Pieces, bind_scalar, rendered
-from streamjoin.cql.scope import Scope, Sources
-from streamjoin.cql.syntax import Item, Scalar, SelectClause, Star
+from streamjoin.language.complaint import nearest, unknown, wrong
+from streamjoin.language.grouping import Grouping, closing, has_aggregate
+from streamjoin.language.scalar import Piece, Pieces, bind_scalar, rendered
+from streamjoin.language.scope import Scope, Sources
+from streamjoin.language.syntax import Item, Scalar, SelectClause, Star
 from streamjoin.plan.column_types import Schemas, Types, column_types, type_of
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.expression.lexer import tokens

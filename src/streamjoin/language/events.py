@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamjoin.algebra import Direction, TimeAxis
-from streamjoin.cql.complaint import refused, wrong
-from streamjoin.cql.scalar import bind_scalar, rendered
-from streamjoin.cql.scope import Scope, Sources
-from streamjoin.cql.syntax import Amount, Dimension, JoinClause, Name, Scalar
-from streamjoin.cql.windows import duration
+from streamjoin.language.complaint import refused, wrong
+from streamjoin.language.scalar import bind_scalar, rendered
+from streamjoin.language.scope import Scope, Sources
+from streamjoin.language.syntax import Amount, Dimension, JoinClause, Name, Scalar
+from streamjoin.language.windows import duration
 from streamjoin.plan.column_types import Types
 from streamjoin.plan.condition import comparison, conjuncts, one_column
 from streamjoin.plan.expression.sqltypes import DATE, INTEGERS, TIMESTAMP, TIMESTAMP_NTZ, SqlType, common, is_numeric

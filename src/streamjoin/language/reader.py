@@ -22,10 +22,11 @@ from sqlglot.errors import TokenError
 
 from streamjoin.algebra import How
 from streamjoin.algebra.policy import ToStream
-from streamjoin.cql.brackets import Brackets
-from streamjoin.cql.complaint import refused, wrong
-from streamjoin.cql.dialect import CQL
-from streamjoin.cql.syntax import (
+from streamjoin.errors import CallError
+from streamjoin.language.brackets import Brackets
+from streamjoin.language.complaint import refused, wrong
+from streamjoin.language.dialect import CQL
+from streamjoin.language.syntax import (
     Body,
     Chain,
     DerivedClause,
@@ -42,7 +43,6 @@ from streamjoin.cql.syntax import (
     StreamClause,
     WindowClause,
 )
-from streamjoin.errors import CallError
 from streamjoin.plan.expression.lexer import tokens
 
 _TO_STREAM: dict[str, ToStream] = {"ISTREAM": "istream", "DSTREAM": "dstream", "RSTREAM": "rstream"}
