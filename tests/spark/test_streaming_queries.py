@@ -1,0 +1,119 @@
+"""Queries over lifetimes on running streams: cut in any way, restarted, late; they give what the batch gives.
+
+A stream has given every result that ended before its progress; others may still wait. So a closing row far in the
+future comes last, and what the batch says of the time before it must all be there, and nothing else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from tests.spark.streams import SLACK, Source, random_rows, row
+
+REACHED = datetime.fromtimestamp(10_000 - SLACK)
+
+# Query, files before the restart, buckets.
+CASES = {
+    "row window": ("SELECT id, k FROM R [ROWS 4] WHERE v < 7", 3, 2),
+    "join of row windows": (
+        "SELECT R.id, S.id AS other FROM R [ROWS 5], S [PARTITION BY k ROWS 2] WHERE R.k = S.k", 4, 2,
+    ),
+    "aggregation": (
+        "SELECT k, COUNT(*) AS n, SUM(v) AS total, MAX(id) AS last FROM R [RANGE 9 SECONDS] GROUP BY k", 5, 3,
+    ),
+    "of a join": (
+        """SELECT R.k, AVG(S.v) AS mean FROM R [RANGE 4 SECONDS], S [ROWS 6] WHERE R.k = S.k
+           GROUP BY R.k HAVING COUNT(*) > 1""", 3, 2,
+    ),
+    "set operators": (
+        "SELECT k, v FROM R [RANGE 8 SECONDS] EXCEPT SELECT k, v FROM S [ROWS 7] UNION SELECT k, lo FROM S [NOW]", 4, 2,
+    ),
+    "outer join by band": (
+        "SELECT R.id, S.id AS other FROM R [RANGE 5 SECONDS] LEFT JOIN S [ROWS 3] ON abs(R.v - S.v) <= 0.5", 3, 2,
+    ),
+    "what appears": ("SELECT ISTREAM(k) FROM R [RANGE 6 SECONDS]", 3, 2),
+}  # fmt: skip
+
+
+def distinct_times(rng: random.Random, count: int) -> list[Any]:
+    """Rows with times of their own: who came first among equal ones is not the same in a batch."""
+    rows = random_rows(rng, count)
+    seconds = sorted(rng.sample(range(3 * count), count))
+    return sorted(
+        ((*each[:-1], at) for each, at in zip(rows, seconds, strict=True)),
+        key=lambda each: each[-1] + rng.randint(0, SLACK),
+    )
+
+
+def query(spark: SparkSession, text: str, frames: list[DataFrame], buckets: int, **options: Any) -> DataFrame:
+    lateness = sj.Grace(f"{SLACK} seconds")
+    return sj.cql(spark, text, lateness=lateness, buckets=buckets, R=frames[0], S=frames[1], **options)
+
+
+def settled(rows: Counter[Any]) -> Counter[Any]:
+    """Those that ended, or happened, before the stream's progress."""
+
+    def when(result: Any) -> Any:
+        told = dict(result)
+        return told.get("_time", told.get("valid_to"))
+
+    return Counter({each: n for each, n in rows.items() if when(each) is not None and when(each) < REACHED})
+
+
+def all_rows(frame: DataFrame) -> Counter[Any]:
+    return Counter(tuple(each.asDict().items()) for each in frame.collect())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_differential_a_stream_gives_what_the_batch_gives(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    text, pieces, buckets = CASES[name]
+    rng, source = random.Random(name), Source(spark, tmp_path)
+    sides = [distinct_times(rng, 40), distinct_times(rng, 40)]
+    source.add([side[:20] for side in sides], pieces)
+    streamed = query(spark, text, source.frames(streaming=True), buckets)
+    source.start(streamed).awaitTermination()
+    source.add([side[20:] for side in sides], 1)
+    source.add([[row(98, -1, 9_000)], [row(98, -1, 9_000, 100.0)]])
+    source.close()
+    source.start(query(spark, text, source.frames(streaming=True), buckets)).awaitTermination()
+    got = all_rows(spark.read.schema(streamed.schema).parquet(str(source.out)))
+    expected = all_rows(query(spark, text, source.frames(streaming=False), buckets))
+    assert settled(got) == settled(expected)
+    assert got <= expected, "a result that the batch does not have"
+    assert len(settled(expected)) > 10, "the case says nothing"
+
+
+def test_late_rows_are_counted_or_fail_and_lateness_must_be_said(spark: SparkSession, tmp_path: Path) -> None:
+    text, source = "SELECT COUNT(*) AS n FROM R [RANGE 5 SECONDS]", Source(spark, tmp_path)
+    source.add([[row(1, 0, 100)], []])
+    source.add([[row(2, 0, 20), row(3, 0, 101)], []])
+    with pytest.raises(sj.CallError, match="how late rows of stream R may be"):
+        sj.cql(spark, text, R=source.frame(0, streaming=True))
+    frame = query(spark, text, source.frames(streaming=True), 1)
+    running = source.start(frame)
+    running.awaitTermination()
+    assert sum(sj.from_progress(each)["late"] for each in running.recentProgress) == 1
+    other = Source(spark, tmp_path / "other")
+    other.add([[row(1, 0, 100)], []])
+    other.add([[row(2, 0, 20)], []])
+    failing = other.start(query(spark, text, other.frames(streaming=True), 1, late="fail"))
+    with pytest.raises(Exception, match="behind the progress of their stream"):
+        failing.awaitTermination()
+
+
+def test_a_restart_with_another_query_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 0, 1)], [row(1, 0, 1)]])
+    source.start(query(spark, "SELECT id FROM R [ROWS 4]", source.frames(streaming=True), 1)).awaitTermination()
+    source.add([[row(2, 0, 2)], [row(2, 0, 2)]])
+    again = source.start(query(spark, "SELECT id FROM R [ROWS 5]", source.frames(streaming=True), 1))
+    with pytest.raises(Exception, match="this state was made by another join: operator was"):
+        again.awaitTermination()
