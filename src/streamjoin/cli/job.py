@@ -14,24 +14,38 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Final
 
 import typer
 
+import streamjoin as sj
 from streamjoin import CallError
 from streamjoin.api import ship_by_value
 
 SESSION: Final = "spark"
 Job = Callable[..., Any]
+TimeOption = Annotated[str, typer.Option(help="Of a CQL query: the time column of its streams.")]
 # The argument of every command that takes a job.
-JobFile = Annotated[Path, typer.Argument(help="A Python file with a function that takes frames and returns one.")]
+JobFile = Annotated[
+    Path,
+    typer.Argument(
+        help="A Python file with a function that takes frames and returns one, or a CQL query in a .cql file."
+    ),
+]
 _BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def load_job(path: Path) -> Job:
-    """The job that a file holds."""
+def load_job(path: Path, query: QueryOptions | None = None) -> Job:
+    """The job that a file holds: a function of a Python file, or a CQL query."""
+    if path.suffix == ".cql":
+        return cql_job(path, query or QueryOptions())
+    if query is not None and query != QueryOptions():
+        raise CallError(
+            f"--time and --lateness are for CQL queries, and {path} is none", hint="a job in Python says them itself"
+        )
     functions = _own_functions(_run(path))
     if not functions:
         raise CallError(
@@ -45,6 +59,31 @@ def load_job(path: Path) -> Job:
             hint="call one of them job, or let the names of the others begin with _",
         )
     return functions["job"]
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """What a CQL query does not say itself: the time column of its streams, and how late their rows may be."""
+
+    time: str = "ts"
+    lateness: str | None = None
+
+
+def cql_job(path: Path, options: QueryOptions) -> Job:
+    """A CQL query as a job; its inputs are its streams."""
+    if not path.is_file():
+        raise CallError(f"there is no job file {path}", hint="a CQL query is a text file whose name ends in .cql")
+    text = path.read_text()
+
+    def query(spark: Any, **frames: Any) -> Any:
+        slack = None if options.lateness is None else sj.Grace(_number_or_text(options.lateness))
+        return sj.cql(spark, text, time=options.time, lateness=slack, **frames)
+
+    return query
+
+
+def _number_or_text(written: str) -> int | str:
+    return int(written) if written.strip().lstrip("-").isdigit() else written
 
 
 def _run(path: Path) -> ModuleType:

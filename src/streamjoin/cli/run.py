@@ -16,7 +16,7 @@ from streamjoin.api import EndedBatches, made_by, uses_timers
 from streamjoin.cli.complaint import complaints
 from streamjoin.cli.failure import readable_failures
 from streamjoin.cli.interrupts import Interrupts
-from streamjoin.cli.job import JobFile, check_names, load_job, run_job
+from streamjoin.cli.job import JobFile, QueryOptions, TimeOption, check_names, load_job, run_job
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.cli.output import check_places, start_query, write_held
 from streamjoin.cli.screen import Screen, Totals
@@ -54,6 +54,11 @@ def run(
     trigger: Annotated[
         str | None, typer.Option(help='How often to look for new files: "5 seconds". Without it: all the time.')
     ] = None,
+    time: TimeOption = "ts",
+    lateness: Annotated[
+        str | None,
+        typer.Option(help='Of a CQL query: how late rows may be, "10 seconds", or a number on a numeric axis.'),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="When Spark fails, show all that it says.")] = False,
 ) -> None:
     """Run a job over streams of files. Ctrl-C stops it after the micro-batch that is running."""
@@ -64,7 +69,7 @@ def run(
         for path in streams.values():
             format_of(path)
         check_places(out, checkpoint)
-        function = load_job(job)
+        function = load_job(job, QueryOptions(time, lateness))
         check_names(function, streams)
         spark = local_spark()
         frames = {

@@ -95,6 +95,12 @@ class Finishing:
         """The joins that a checkpoint has state of."""
         joins: dict[str, list[StoredStage]] = defaultdict(list)
         for stage in stored_stages(spark, checkpoint):
+            if stage.name == "lifetimes":
+                raise UnsupportedError(
+                    f"the query of {checkpoint} has row windows or several operators, and what lies between them is not "
+                    "in the checkpoint",
+                    hint="end the inputs with a last row far in the future, so that the query itself lets everything go",
+                )
             joins[stage.join].append(stage)
         if not joins:
             raise CallError(

@@ -41,7 +41,9 @@ _MEASURED_ARROW: Final = pa.schema([
     ("owner", pa.string()), ("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()),
     ("first", pa.int64()), ("last", pa.int64()),
 ])  # fmt: skip
-_NOT_ROWS: Final = re.compile(r"area\d+/(matched|pieces|ends)/|waiting/|pending/")
+_NOT_ROWS: Final = re.compile(
+    r"area\d+/(matched|pieces|ends)/|(waiting|pending|catalogue|members|groups|pieces|there)/|unknown\d+/"
+)
 
 
 @dataclass(frozen=True)
@@ -93,11 +95,18 @@ def stored_state(spark: SparkSession, checkpoint: str) -> list[StoredInput]:
         contents = blobs.selectExpr("to_json(key) owner", "user_map_key.*", "user_map_value.*")
         stored += inputs_of(
             stage.operator,
-            from_stored(stage.call["node"]).axis or TimeAxis.INTEGER,
+            axis_of(stage.call),
             {owner: json.loads(text) for owner, text in manifests.selectExpr("to_json(key)", "value.json").collect()},
             [MeasuredBlob(*blob) for blob in contents.mapInArrow(measure, MEASURED_SCHEMA).collect()],
         )
     return sorted(stored, key=lambda one: (one.operator, one.bucket, one.input is None, one.input or 0))
+
+
+def axis_of(call: dict[str, Any]) -> TimeAxis:
+    """The axis that the times of a stored call count on."""
+    if "query" in call:
+        return TimeAxis[call["axis"]]
+    return from_stored(call["node"]).axis or TimeAxis.INTEGER
 
 
 def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -126,6 +135,8 @@ def times_of(table: pa.Table) -> tuple[int, int | None, int | None]:
     """Number of rows, smallest `ts`, largest `te`."""
     # Results that wait have no other columns of ours than their validity, and no prefix before it.
     prefix = RESERVED_PREFIX if RESERVED_PREFIX + "ts" in table.column_names else ""
+    if prefix + "ts" not in table.column_names or prefix + "te" not in table.column_names:
+        return table.num_rows, None, None  # events of a query over lifetimes
     return table.num_rows, pc.min(table[prefix + "ts"]).as_py(), pc.max(table[prefix + "te"]).as_py()
 
 
@@ -174,7 +185,7 @@ def input_of(name: str, manifest: dict[str, Any]) -> int | None:
 def progress_in(manifest: dict[str, Any]) -> dict[int, int]:
     """How far each input is. The second stage hears it from every bucket of the first; the last of them counts."""
     told, parts = manifest["operator"]["progress"], manifest["operator"]["parts"]
-    if manifest["stage"] == "join":
+    if manifest["stage"] != "verdict":
         return dict(enumerate(told))
     judged = {input_of(part["name"] + "/", manifest) for part in parts}
     return {number: min(told) for number in (0, 1) if number in judged}
