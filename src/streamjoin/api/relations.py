@@ -27,7 +27,7 @@ from streamjoin.plan.relation import (
 from streamjoin.plan.rules import optimise
 from streamjoin.spark.query import QueryCall, arrow_schema
 
-_OPTIONS = ("lateness", "late", "invalid", "emit", "output", "validity", "buckets")
+_OPTIONS = ("lateness", "late", "invalid", "emit", "output", "method", "validity", "buckets")
 
 
 def cql(spark: SparkSession, text: str, *, time: Any = "ts", **options: Any) -> DataFrame:
@@ -40,6 +40,10 @@ def cql(spark: SparkSession, text: str, *, time: Any = "ts", **options: Any) -> 
         late        rows that are later: "drop" (counted in `sj.progress`) or "fail"
         invalid     rows without time, or ending before they begin: "fail" or "drop"
         emit        "eager", or "ordered": within a partition sorted by (valid_from, valid_to)
+        output      "append": elements with their validity, each when its end is known; "changelog": what appears and
+                    disappears, as soon as it is known, with columns `_change` ("insert" or "retract") and `_time`
+        method      how lifetimes are managed: "direct" (elements with both ends) or "negative" (plus and minus tuples);
+                    the same result, and a changelog is always by the second
         validity    the names of the result's validity columns
         buckets     how many buckets each operator is cut into; by default as many as tasks can run at once
         every other name is a stream of the query: `R=frame`

@@ -32,7 +32,7 @@ TimeOption = Annotated[str, typer.Option(help="Of a CQL query: the time column o
 JobFile = Annotated[
     Path,
     typer.Argument(
-        help="A Python file with a function that takes frames and returns one, or a CQL query in a .cql file."
+        help="A Python file with a function that takes frames and returns one, or a .cql file with a query."
     ),
 ]
 _BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

@@ -57,7 +57,7 @@ def run(
     time: TimeOption = "ts",
     lateness: Annotated[
         str | None,
-        typer.Option(help='Of a CQL query: how late rows may be, "10 seconds", or a number on a numeric axis.'),
+        typer.Option(help='Of a CQL query: how late rows may be, "10 seconds", or a number.'),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="When Spark fails, show all that it says.")] = False,
 ) -> None:

@@ -97,9 +97,9 @@ class Finishing:
         for stage in stored_stages(spark, checkpoint):
             if stage.name == "lifetimes":
                 raise UnsupportedError(
-                    f"the query of {checkpoint} has row windows or several operators, and what lies between them is not "
-                    "in the checkpoint",
-                    hint="end the inputs with a last row far in the future, so that the query itself lets everything go",
+                    f"the query of {checkpoint} has row windows or several operators, and what lies between them is "
+                    "not in the checkpoint",
+                    hint="end the inputs with a last row far in the future: then the query itself lets everything go",
                 )
             joins[stage.join].append(stage)
         if not joins:

@@ -4,6 +4,7 @@ A row is an element: the relation's columns, and hidden ones beside them.
 
     __sj_ts, __sj_te   the validity in ticks; `te` is infinity where the element never ends, or its end is not known
     __sj_holder        who will know the end; -1 where it is known
+    __sj_sign          in a query by plus and minus tuples: 1 where a row appears at `ts`, -1 where it disappears
     __sj_channel       the stream that the row comes from, as long as nothing with state has seen it; then -1
     __sj_report        NULL; in a *report* it is what is reported, and everything else is NULL
 
@@ -24,24 +25,25 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, ByteType, DataType, IntegerType, LongType, StructField, StructType
 
-from streamjoin.algebra.interval import FOREVER, Times
+from streamjoin.algebra.interval import FOREVER
 from streamjoin.errors import CallError
 from streamjoin.operators import Results
 from streamjoin.spark.frames import arrow_type, reason
 from streamjoin.state import Ends, table_from_bytes, table_to_bytes
-from streamjoin.state.batch import Indices, with_columns
+from streamjoin.state.batch import with_columns
 
 TS: Final = "__sj_ts"
 TE: Final = "__sj_te"
 HOLDER: Final = "__sj_holder"
 CHANNEL: Final = "__sj_channel"
 REPORT: Final = "__sj_report"
-HIDDEN: Final = (TS, TE, HOLDER, CHANNEL, REPORT)
+SIGN: Final = "__sj_sign"
+HIDDEN: Final = (TS, TE, HOLDER, SIGN, CHANNEL, REPORT)
 _HIDDEN_FIELDS: Final = (
     StructField(TS, LongType()), StructField(TE, LongType()), StructField(HOLDER, LongType()),
-    StructField(CHANNEL, IntegerType()), StructField(REPORT, BinaryType()),
+    StructField(SIGN, ByteType()), StructField(CHANNEL, IntegerType()), StructField(REPORT, BinaryType()),
 )  # fmt: skip
 NO_CHANNEL: Final = -1
 
@@ -144,24 +146,20 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def element_rows(payload: pa.Table, ts: Times, te: Times, holder: Indices | None, channel: int) -> pa.Table:
+def element_rows(results: Results, channel: int = NO_CHANNEL) -> pa.Table:
     """Elements as rows of an element frame."""
-    rows = len(ts)
+    rows, holder, sign = len(results), results.holder, results.sign
     return with_columns(
-        payload,
+        results.payload,
         **{
-            TS: ts,
-            TE: te,
+            TS: results.ts,
+            TE: results.te,
             HOLDER: np.full(rows, -1) if holder is None else holder,
+            SIGN: pa.nulls(rows, pa.int8()) if sign is None else sign,
             CHANNEL: np.full(rows, channel, np.int32),
             REPORT: pa.nulls(rows, pa.binary()),
         },
     )
-
-
-def rows_of(results: Results, channel: int = NO_CHANNEL) -> pa.Table:
-    """Results as rows of an element frame."""
-    return element_rows(results.payload, results.ts, results.te, results.holder, channel)
 
 
 def report_row(schema: pa.Schema, report: bytes) -> pa.Table:
@@ -169,7 +167,7 @@ def report_row(schema: pa.Schema, report: bytes) -> pa.Table:
     payload = (
         pa.table([pa.nulls(1, field.type) for field in schema], names=schema.names) if len(schema) else pa.table({})
     )
-    empty = {TS: pa.int64(), TE: pa.int64(), HOLDER: pa.int64(), CHANNEL: pa.int32()}
+    empty = {TS: pa.int64(), TE: pa.int64(), HOLDER: pa.int64(), SIGN: pa.int8(), CHANNEL: pa.int32()}
     hidden: dict[str, Any] = {name: pa.nulls(1, kind) for name, kind in empty.items()}
     return with_columns(payload, **hidden, **{REPORT: pa.array([report], pa.binary())})
 

@@ -27,14 +27,23 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, StructField
 
-from streamjoin.algebra import Conjunction, InvalidPolicy, LatePolicy, Rows, TimeAxis, Validity, Window
+from streamjoin.algebra import Conjunction, InvalidPolicy, LatePolicy, Method, Rows, TimeAxis, Validity, Window
 from streamjoin.algebra.policy import ToStream
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.operators import Aggregating, Multiplicity, RowWindow, StreamOf, TemporalJoin
+from streamjoin.operators import (
+    Aggregating,
+    Multiplicity,
+    NegativeJoin,
+    NegativeWindow,
+    RowWindow,
+    StreamOf,
+    TemporalJoin,
+)
 from streamjoin.operators.multiplicity import SetOperator
 from streamjoin.plan.binding import InputBinding
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, JoinNode
+from streamjoin.plan.partition import MatrixPartitioning
 from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.plan.relation import (
     Aggregation,
@@ -54,6 +63,7 @@ from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.lifetimes_frame import (
     HIDDEN,
     REPORT,
+    SIGN,
     TE,
     TS,
     Channel,
@@ -81,6 +91,7 @@ class QueryRun:
     late: LatePolicy = "drop"
     invalid: InvalidPolicy = "fail"
     ordered: bool = False
+    method: Method = "direct"
     axis: TimeAxis | None = None
     time_type: DataType | None = None
     numbers: int = 0
@@ -95,6 +106,16 @@ class QueryRun:
         assert self.time_type is not None
         names = [F.col(_quoted(name)) for name in events.names]
         return events.frame.where(F.col(REPORT).isNull()).select(*names, time_of(TS, self.time_type).alias(time))
+
+    def changelog(self, relation: Relation, change: str, time: str) -> DataFrame:
+        """What becomes of the relation's rows, as a frame: its columns, "insert" or "retract", and when."""
+        assert self.method == "negative"
+        changes = self.lower(relation, settled=False)
+        assert self.time_type is not None
+        names = [F.col(_quoted(name)) for name in changes.names]
+        said = F.when(F.col(SIGN) > 0, "insert").otherwise("retract")
+        rows = changes.frame.where(F.col(REPORT).isNull())
+        return rows.select(*names, said.alias(change), time_of(TS, self.time_type).alias(time))
 
     def run(self, relation: Relation, validity: tuple[str, str]) -> DataFrame:
         """The relation as a frame: its columns, and the two ends of the validity."""
@@ -159,15 +180,25 @@ class QueryRun:
         rows = renamed(plain.mapInArrow(read, numbered_schema(types)), types)
         slack = self.slack.get(stream.source)
         elements = ElementFrame(rows, types, (Channel(channel, slack=slack or 0),), bool(frame.isStreaming))
-        if not rows_window:
-            return elements
-        assert isinstance(window, Rows)
         payload = types[: len(columns)]
+        if not isinstance(window, Rows):
+            return elements if self.method == "direct" else self._negative_window(elements, settled)
         groups = pa.schema([schema.field(column) for column in by])
-        config = RowWindow(window.size, groups, window.drain, producer=self._producer())
+        config: RowWindow | NegativeWindow
+        if self.method == "direct":
+            config = RowWindow(window.size, groups, window.drain, producer=self._producer())
+        else:
+            shown = pa.schema([pa.field(each.name, arrow_type(each.dataType, each.name)) for each in payload])
+            config = NegativeWindow(shown, window.size, groups, window.drain, producer=self._producer())
         grouped = tuple(names[len(columns) : len(columns) + len(by)])
         placing = ByColumns(tuple(names[: len(columns)]), grouped, self.buckets if by else 1)
         return self._stage(config, [elements], payload, placing, placing.buckets, settled)
+
+    def _negative_window(self, elements: ElementFrame, settled: bool) -> ElementFrame:
+        """A window of time that says every element twice."""
+        config = NegativeWindow(elements.schema, producer=self._producer())
+        placing = ByColumns(elements.names, elements.names, self.buckets)
+        return self._stage(config, [elements], elements.types, placing, self.buckets, settled)
 
     def _window(self, stream: Stream, source: InputFrame) -> tuple[Window, list[str]]:
         assert stream.window is not None
@@ -205,13 +236,15 @@ class QueryRun:
     def _set(self, operator: SetOperator, relation: Relation, settled: bool) -> ElementFrame:
         parts = self._alike([self.lower(child, settled=False) for child in relation.children], operator.upper())
         types = parts[0].types
-        config = Multiplicity(operator, parts[0].schema, producer=self._producer())
+        config = Multiplicity(operator, parts[0].schema, producer=self._producer(), method=self.method)
         placing = ByColumns(parts[0].names, parts[0].names, self.buckets)
         return self._stage(config, parts, types, placing, self.buckets, settled)
 
     def _aggregation(self, aggregation: Aggregation, settled: bool) -> ElementFrame:
         child = self.lower(aggregation.child, settled=False)
-        config = Aggregating(aggregation.keys, aggregation.aggregates, child.schema, producer=self._producer())
+        config = Aggregating(
+            aggregation.keys, aggregation.aggregates, child.schema, producer=self._producer(), method=self.method
+        )
         kinds = {field.name: field.dataType for field in child.types}
         types = [StructField(key, kinds[key]) for key in aggregation.keys]
         results = list(config.result_schema)[len(aggregation.keys) :]
@@ -233,7 +266,9 @@ class QueryRun:
         assert isinstance(plan.join, TemporalJoin)
         left_only = join.how in ("semi", "anti")
         types = parts[0].types if left_only else (*parts[0].types, *parts[1].types)
-        config = replace(plan.join, producer=self._producer())
+        config: TemporalJoin | NegativeJoin = replace(plan.join, producer=self._producer())
+        if self.method == "negative":
+            config = NegativeJoin(plan.join.matching, plan.join.schemas, join.how, producer=self._producer())
         buckets = plan.partitioning.buckets
         joined = self._stage(config, sides, types, ByJoin(plan), buckets, settled, owner=plan)
         return joined.selected(join.theta) if join.theta is not None and join.how == "inner" else joined
@@ -256,7 +291,9 @@ class QueryRun:
         )  # fmt: skip
         plan = plan_join(node)
         # Rows that must know whether they had a partner are kept in one place.
-        return plan_join(replace(node, buckets=1)) if any(plan.followed) else plan
+        # So are plus and minus tuples where their place is by content, which includes their times.
+        scattered = self.method == "negative" and isinstance(plan.partitioning, MatrixPartitioning)
+        return plan_join(replace(node, buckets=1)) if scattered or any(plan.followed) else plan
 
     def _alike(self, parts: list[ElementFrame], what: str) -> list[ElementFrame]:
         """Parts of a set operator: as many columns each, in common types, under the names of the first."""

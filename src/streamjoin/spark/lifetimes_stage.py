@@ -23,6 +23,8 @@ from streamjoin.errors import LateRowError
 from streamjoin.operators import (
     Aggregating,
     Multiplicity,
+    NegativeJoin,
+    NegativeWindow,
     Operator,
     Output,
     Results,
@@ -31,16 +33,17 @@ from streamjoin.operators import (
     TemporalJoin,
     Waiting,
 )
+from streamjoin.operators.negative_window import RunningNegativeWindow
 from streamjoin.operators.ordering import HeldResults
 from streamjoin.operators.row_window import RunningRowWindow
 from streamjoin.plan.planner import JoinPlan
-from streamjoin.spark.lifetimes_frame import CHANNEL, Channel, ends_report, progress_report, report_row, rows_of
+from streamjoin.spark.lifetimes_frame import CHANNEL, Channel, element_rows, ends_report, progress_report, report_row
 from streamjoin.spark.packing import Packet
 from streamjoin.spark.stages import StageName, footprint_figures
 from streamjoin.state import Batch, Ends, Snapshot
 from streamjoin.state.history import tie_order
 
-Config = RowWindow | Multiplicity | Aggregating | TemporalJoin | StreamOf
+Config = RowWindow | Multiplicity | Aggregating | TemporalJoin | StreamOf | NegativeWindow | NegativeJoin
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,8 @@ class ElementStage:
         if self.join is None:
             return self.config
         mine = self.join.join_in(bucket)
-        assert isinstance(mine, TemporalJoin) and isinstance(self.config, TemporalJoin)
-        return replace(mine, producer=self.config.producer)
+        assert isinstance(mine, TemporalJoin) and isinstance(self.config, TemporalJoin | NegativeJoin)
+        return replace(self.config, matching=mine.matching)
 
     def build(self, bucket: int) -> RunningElementStage:
         """The operator in one bucket, empty."""
@@ -119,6 +122,8 @@ class RunningElementStage:
 
     def end(self) -> Iterator[Packet]:
         yield from self._run({}, {}, [FOREVER] * len(self.config.inputs))
+        for results in self.waiting.finish():
+            yield self._out(results)
 
     def _on_time(self, tables: list[pa.Table]) -> Batch:
         batch = Batch.concat([Batch.from_table(table) for table in tables])
@@ -136,7 +141,7 @@ class RunningElementStage:
                 )
             batch = batch.take(~late)
         window = self.config.config
-        if self.config.at_once and isinstance(window, RowWindow):
+        if self.config.at_once and isinstance(window, RowWindow | NegativeWindow):
             batch = in_content_order(batch)
             # What came along for the order only goes no further.
             proof = None if batch.proof is None else batch.proof.select(range(len(window.by)))
@@ -150,7 +155,7 @@ class RunningElementStage:
             self.reached[key] = max(self.reached.get(key, NEVER), report["progress"])
         elif report["largest"] is not None:
             self.largest[number] = max(self.largest.get(number, NEVER), report["largest"])
-            if isinstance(self.operator, RunningRowWindow):
+            if isinstance(self.operator, RunningRowWindow | RunningNegativeWindow):
                 self.operator.last = max(self.operator.last, self.largest[number])
 
     def _of_stream(self, number: int) -> int:
@@ -202,7 +207,8 @@ class RunningElementStage:
         if not self.config.settled:
             yield results
             return
-        for known in self.waiting.take(results):
+        take = self.waiting.take if results.sign is None else self.waiting.take_changes
+        for known in take(results):
             if self.config.ordered:
                 self.held.add(known)
             else:
@@ -219,7 +225,7 @@ class RunningElementStage:
 
     def _out(self, results: Results) -> Packet:
         self.counted["rows_out"] += len(results)
-        return self._packet(rows_of(results))
+        return self._packet(element_rows(results))
 
     def _packet(self, rows: pa.Table) -> Packet:
         return Packet(self.bucket, 0, "final", rows)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamjoin.algebra import FOREVER
+from streamjoin.operators import Results
 from streamjoin.plan.binding import InputBinding
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.spark.batch import by_bucket, collected, in_batches
@@ -26,6 +27,7 @@ from streamjoin.spark.lifetimes_frame import (
     HIDDEN,
     HOLDER,
     REPORT,
+    SIGN,
     TE,
     TS,
     element_rows,
@@ -36,11 +38,12 @@ from streamjoin.spark.lifetimes_frame import (
 from streamjoin.spark.lifetimes_stage import ElementStage
 from streamjoin.spark.packing import Packet, pack
 from streamjoin.state import Batch, Ends
-from streamjoin.state.batch import Indices, with_columns
+from streamjoin.state.batch import Indices, Signs, with_columns
 from streamjoin.state.columns import row_hashes
 
 _HIDDEN_SCHEMA = pa.schema([
-    (TS, pa.int64()), (TE, pa.int64()), (HOLDER, pa.int64()), (CHANNEL, pa.int32()), (REPORT, pa.binary())
+    (TS, pa.int64()), (TE, pa.int64()), (HOLDER, pa.int64()), (SIGN, pa.int8()), (CHANNEL, pa.int32()),
+    (REPORT, pa.binary()),
 ])  # fmt: skip
 
 
@@ -70,7 +73,8 @@ class ReadStream:
                 batch = batch.take(batch.ts < batch.te)
             columns = [batch.payload[name] for name in self.columns]
             te = batch.te if self.ends_known else np.full(len(batch), FOREVER)
-            yield from in_batches(_numbered(columns, element_rows(pa.table({}), batch.ts, te, None, self.channel)))
+            hidden = element_rows(Results(pa.table({}), batch.ts, te), self.channel)
+            yield from in_batches(_numbered(columns, hidden))
         if largest is not None:
             report = report_row(payload.empty_table().schema, progress_report(self.channel, largest=largest))
             yield from in_batches(_numbered(report.columns[: len(payload)], report.select(list(HIDDEN))))
@@ -122,11 +126,12 @@ class ByJoin:
         batch = self.plan.bindings[number].bind(table).batch
         # Rows are told apart by where they are in the table: a plan may send one to several buckets.
         batch = replace(batch, holder=np.arange(len(batch)))
-        holder = table[HOLDER].to_numpy()
+        holder, sign = table[HOLDER].to_numpy(), signs_of(table)
         for bucket, part in self.plan.distribute(number, batch):
             assert part.holder is not None
             where = part.holder
-            yield bucket, replace(part, holder=holder[where] if (holder[where] >= 0).any() else None), where
+            unknown = holder[where] if (holder[where] >= 0).any() else None
+            yield bucket, replace(part, holder=unknown, sign=None if sign is None else sign[where]), where
 
 
 def elements_of(table: pa.Table, payload: tuple[str, ...], proof: pa.Table) -> Batch:
@@ -135,7 +140,13 @@ def elements_of(table: pa.Table, payload: tuple[str, ...], proof: pa.Table) -> B
     group = np.zeros(len(ts), np.int64)
     unknown = holder if (holder >= 0).any() else None
     columns = table.select(list(payload)) if payload else pa.table({})
-    return Batch(columns, ts, te, group, proof=proof if proof.num_columns else None, holder=unknown)
+    proof_or_none = proof if proof.num_columns else None
+    return Batch(columns, ts, te, group, proof=proof_or_none, holder=unknown, sign=signs_of(table))
+
+
+def signs_of(table: pa.Table) -> Signs | None:
+    """Of plus and minus tuples, which they are; None for elements."""
+    return None if table[SIGN].null_count else table[SIGN].to_numpy()
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from streamjoin.algebra import Emit, Grace, InvalidPolicy, LatePolicy, OutputMode, Validity
+from streamjoin.algebra import Emit, Grace, InvalidPolicy, LatePolicy, Method, OutputMode, Validity
 from streamjoin.algebra.policy import one_of
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.naming import CHANGE
 from streamjoin.plan.relation import (
     AsOfJoin,
     BestMatchJoin,
@@ -50,6 +51,7 @@ class QueryCall:
     invalid: str = "fail"
     emit: str = "eager"
     output: str = "append"
+    method: str = "direct"
     validity: tuple[str, str] = ("valid_from", "valid_to")
     buckets: int | None = None
 
@@ -66,15 +68,22 @@ class QueryCall:
             run = QueryRun(
                 self.frames, slack, self._buckets(first), one_of(self.late, LatePolicy, "late"),  # type: ignore[arg-type]
                 one_of(self.invalid, InvalidPolicy, "invalid"),  # type: ignore[arg-type]
-                one_of(self.emit, Emit, "emit") == "ordered",
+                one_of(self.emit, Emit, "emit") == "ordered", self._method(),
             )  # fmt: skip
             self._check_modes()
             self._check_names(relation)
             if self.query.to_stream is not None:
                 frame = run.stream_of(relation, self.query.to_stream, TIME)
+            elif self.output == "changelog":
+                frame = run.changelog(relation, CHANGE, TIME)
             else:
                 frame = run.run(relation, self.validity)
         return remember(frame, QueryPlan(self.query, self.written), None)
+
+    def _method(self) -> Method:
+        """A changelog is what plus and minus tuples say."""
+        method = one_of(self.method, Method, "method")
+        return "negative" if self.output == "changelog" else method  # type: ignore[return-value]
 
     def _check_modes(self) -> None:
         if self.late in ("join", "output"):
@@ -88,13 +97,19 @@ class QueryCall:
                 hint='use invalid="fail" or invalid="drop"',
             )
         if one_of(self.output, OutputMode, "output") == "changelog":
-            raise UnsupportedError(
-                'output="changelog" of a query is not there yet',
-                hint="ISTREAM (SELECT ...) and DSTREAM (SELECT ...) give what appears and disappears, with its time",
-            )
+            if self.emit == "ordered":
+                raise UnsupportedError(
+                    'a changelog leaves as things become known, not with emit="ordered"', hint="order it by _time"
+                )
+            if self.query.to_stream is not None:
+                raise CallError(
+                    f"{self.query.to_stream.upper()} gives events, which do not change afterwards",
+                    hint='leave out output="changelog"',
+                )
 
     def _check_names(self, relation: Relation) -> None:
         added = [TIME] if self.query.to_stream is not None else list(self.validity)
+        added = [CHANGE, TIME] if self.output == "changelog" else added
         taken = {name.lower() for name in relation.columns}
         for name in added:
             if name.lower() in taken:
