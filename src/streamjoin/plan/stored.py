@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import base64
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 
 from streamjoin.algebra import (
+    Aggregate,
     AsOf,
     Band,
     BestOf,
+    Equals,
     Fixed,
     Grace,
     Near,
@@ -23,6 +26,7 @@ from streamjoin.algebra import (
     Now,
     Overlaps,
     Range,
+    Rows,
     TimeAxis,
     Unbounded,
     Validity,
@@ -31,13 +35,26 @@ from streamjoin.algebra import (
 from streamjoin.errors import SnapshotError
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
+from streamjoin.plan.relation import (
+    Aggregation,
+    Difference,
+    Distinct,
+    Intersection,
+    Join,
+    Projection,
+    Query,
+    Selection,
+    Stream,
+    Union,
+)
 from streamjoin.runtime import Arrivals
 
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
         JoinNode, InputNode, IntervalBounds, Band, Overlaps, Within, Range, Fixed, Now, Unbounded, Validity, Grace,
-        Arrivals, AsOf, BestOf, Near, NearestOf,
+        Arrivals, AsOf, BestOf, Near, NearestOf, Equals, Rows, Aggregate, Stream, Selection, Projection, Union,
+        Distinct, Difference, Intersection, Join, Aggregation, Query,
     )
 }  # fmt: skip
 _KIND: Final = "@"
@@ -53,6 +70,8 @@ def to_stored(value: Any) -> Any:
         return value
     if isinstance(value, tuple):
         return {_KIND: "tuple", "items": [to_stored(item) for item in value]}
+    if isinstance(value, Decimal):
+        return {_KIND: "Decimal", "text": str(value)}
     if isinstance(value, TimeAxis):
         return {_KIND: "TimeAxis", "name": value.name}
     if isinstance(value, Expression):
@@ -83,6 +102,8 @@ def from_stored(stored: Any) -> Any:
             return tuple(from_stored(item) for item in members["items"])
         case "TimeAxis":
             return TimeAxis[members["name"]]
+        case "Decimal":
+            return Decimal(members["text"])
         case "Schema":
             return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(members["arrow"])))
         case "DataType":

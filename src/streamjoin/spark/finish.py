@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -34,8 +34,11 @@ from streamjoin.plan.stored import from_stored
 from streamjoin.spark.batch import Pack
 from streamjoin.spark.build import filtered
 from streamjoin.spark.labels import bucket_labels
+from streamjoin.spark.lifetimes_run import QueryRun
+from streamjoin.spark.lifetimes_stage import ElementStage
 from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack
 from streamjoin.spark.pages import Bindery
+from streamjoin.spark.query import leaving
 from streamjoin.spark.stages import JoinStage, Stage, VerdictStage
 from streamjoin.spark.stream import unpack_rows
 from streamjoin.state import Snapshot
@@ -70,7 +73,7 @@ class StoredStage:
     @property
     def reads(self) -> list[str | None]:
         """Of each input, the join whose result it is."""
-        return list(self.call["reads"])
+        return list(self.call.get("reads", ()))
 
     @property
     def schema(self) -> StructType:
@@ -95,12 +98,6 @@ class Finishing:
         """The joins that a checkpoint has state of."""
         joins: dict[str, list[StoredStage]] = defaultdict(list)
         for stage in stored_stages(spark, checkpoint):
-            if stage.name == "lifetimes":
-                raise UnsupportedError(
-                    f"the query of {checkpoint} has row windows or several operators, and what lies between them is "
-                    "not in the checkpoint",
-                    hint="end the inputs with a last row far in the future: then the query itself lets everything go",
-                )
             joins[stage.join].append(stage)
         if not joins:
             raise CallError(
@@ -162,9 +159,43 @@ class Finishing:
 def finish_query(spark: SparkSession, checkpoint: str) -> DataFrame:
     """What the joins of a stopped query still hold, as their last one gives it."""
     finishing = Finishing.of(spark, checkpoint)
-    rest = finishing.rest(finishing.last())
+    stages = finishing.joins[finishing.last()]
+    rest = finish_lifetimes(spark, checkpoint, stages) if "query" in stages[0].call else finishing.rest(stages[0].join)
     mark_finished(spark, checkpoint)
     return rest
+
+
+@dataclass
+class FinishingRun(QueryRun):
+    """A query over lifetimes once more, over nothing but what its stages still keep."""
+
+    checkpoint: str = ""
+    operators: dict[int, int] = field(default_factory=dict)  # Spark's stateful operators by channel
+
+    def _operated(
+        self, stage: ElementStage, packed: DataFrame, labels: tuple[int, ...], schema: StructType
+    ) -> DataFrame:
+        rows = _stored(packed)
+        if stage.channel in self.operators:
+            rows = rows.unionAll(stored_rows(packed.sparkSession, self.checkpoint, self.operators[stage.channel]))
+        # The stage as it ran: its rows came in micro-batches, and have an order.
+        ended = FinishStage(replace(stage, at_once=False), labels)
+        finished = rows.repartition(len(labels), "label").mapInArrow(ended, PACKED_SCHEMA)
+        return finished.mapInArrow(unpack_rows, schema)
+
+
+def finish_lifetimes(spark: SparkSession, checkpoint: str, stages: list[StoredStage]) -> DataFrame:
+    """What a query over lifetimes still holds."""
+    call = stages[0].call
+    options, query = call["options"], from_stored(call["query"])
+    schemas = {name: StructType.fromJson(json.loads(text)) for name, text in call["schemas"].items()}
+    frames = {name: spark.createDataFrame([], schema) for name, schema in schemas.items()}
+    run = FinishingRun(
+        frames, {}, options["buckets"], options["late"], options["invalid"], options["emit"] == "ordered",
+        options["method"], checkpoint=checkpoint,
+        operators={stage.call["channel"]: stage.operator for stage in stages},
+    )  # fmt: skip
+    return leaving(run, query, options["output"], tuple(options["validity"]))
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,17 @@ is as many stages as it has row windows, joins, set operators and aggregations.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import DataType, StructField
+from pyspark.sql.types import DataType, StructField, StructType
 
 from streamjoin.algebra import Conjunction, InvalidPolicy, LatePolicy, Method, Rows, TimeAxis, Validity, Window
 from streamjoin.algebra.policy import ToStream
@@ -57,8 +56,9 @@ from streamjoin.plan.relation import (
     Stream,
     Union,
 )
+from streamjoin.plan.rules import below_window
 from streamjoin.spark.figures import Figures
-from streamjoin.spark.frames import InputFrame, arrow_type, common_type
+from streamjoin.spark.frames import InputFrame, arrow_type, common_type, reason
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.lifetimes_frame import (
     HIDDEN,
@@ -94,8 +94,9 @@ class QueryRun:
     method: Method = "direct"
     axis: TimeAxis | None = None
     time_type: DataType | None = None
+    call: dict[str, Any] = field(default_factory=dict)  # what is stored of the query beside its state
     numbers: int = 0
-    channels: int = field(default=0)
+    channels: int = 0
 
     def stream_of(self, relation: Relation, kind: ToStream, time: str) -> DataFrame:
         """The changes of a relation, or its snapshots, as a frame: its columns, and when."""
@@ -131,6 +132,8 @@ class QueryRun:
         match relation:
             case Stream():
                 return self._stream(relation, settled)
+            case Selection(child=Stream() as stream) if self._asked_first(stream):
+                return self._stream(stream, settled, relation.condition)
             case Selection():
                 return self.lower(relation.child, settled=settled).selected(relation.condition)
             case Projection():
@@ -150,48 +153,60 @@ class QueryRun:
                 return self._set("intersect all" if relation.every else "intersect", relation, settled)
         raise UnsupportedError(f"{type(relation).__name__} cannot be part of a relation over lifetimes")
 
+    def _asked_first(self, stream: Stream) -> bool:
+        """Whether a selection may stand below a stream's window, where Spark can hand it to whoever reads the files.
+
+        Never below a row window, which counts what it would leave out. And not on a running stream: rows that are left
+        out also say how far it is.
+        """
+        return below_window(stream) and not self.frames[stream.source].isStreaming
+
     # -- streams -------------------------------------------------------------------------------------------------------
 
-    def _stream(self, stream: Stream, settled: bool) -> ElementFrame:
+    def _stream(self, stream: Stream, settled: bool, condition: str | None = None) -> ElementFrame:
+        """The elements of a stream; with a condition only those for which it is true, asked before anything else."""
         frame = self.frames[stream.source]
         source = InputFrame(0, frame)
         window, times = self._window(stream, source)
         by = self._by(window, source)
-        columns = [column for _, column in stream.reads]
-        if isinstance(window, Rows) and not frame.isStreaming:
-            # In a batch nobody knows who came first: among equal time stamps the order is by all columns.
-            ties = [column for column in source.columns if column not in (*columns, *by, *times)]
-        else:
-            ties = []
-        needed = list(dict.fromkeys([*columns, *by, *times, *ties]))
-        schema = pa.schema([pa.field(name, arrow_type(source.types[name], name)) for name in needed])
-        rows_window = isinstance(window, Rows)
-        binding = InputBinding(
-            0, tuple(needed), time=None if isinstance(window, Validity) else times[0],
-            window=None if rows_window else window, invalid=self.invalid,
-        )  # fmt: skip
-        channel = self._channel()
-        read = ReadStream(schema, binding, (*columns, *by, *ties), channel, ends_known=not rows_window)
-        names = [*(name for name, _ in stream.reads), *(f"by {column}" for column in by)]
-        names += [f"tie {column}" for column in ties]
-        kinds = [source.types[column] for column in (*columns, *by, *ties)]
-        types = tuple(StructField(name, kind) for name, kind in zip(names, kinds, strict=True))
-        plain = frame.select(*(F.col(_quoted(name)).alias(f"c{number}") for number, name in enumerate(needed)))
-        rows = renamed(plain.mapInArrow(read, numbered_schema(types)), types)
-        slack = self.slack.get(stream.source)
+        at_once = isinstance(window, Rows) and not frame.isStreaming
+        # In a batch nobody knows who came first: among equal time stamps the order is by all columns.
+        ties = [column for column in source.columns if column not in times] if at_once else []
+        kept = [*stream.reads, *((f"by {column}", column) for column in by), *((f"tie {c}", c) for c in ties)]
+        needed = [*kept, *((f"time {column}", column) for column in times)]
+        rows = frame.select(*(F.col(_quoted(column)).alias(name) for name, column in needed))
+        if condition is not None:
+            rows = filtered_by(rows, condition)
+        schema = pa.schema([pa.field(name, arrow_type(source.types[column], column)) for name, column in needed])
+        types = tuple(StructField(name, source.types[column]) for name, column in kept)
+        channel, slack = self._channel(), self.slack.get(stream.source)
+        read = ReadStream(schema, self._binding(window, schema, len(times)), tuple(name for name, _ in kept), channel)
+        numbers = (F.col(_quoted(name)).alias(f"c{number}") for number, (name, _) in enumerate(needed))
+        rows = renamed(rows.select(*numbers).mapInArrow(read, numbered_schema(types)), types)
         elements = ElementFrame(rows, types, (Channel(channel, slack=slack or 0),), bool(frame.isStreaming))
-        payload = types[: len(columns)]
-        if not isinstance(window, Rows):
-            return elements if self.method == "direct" else self._negative_window(elements, settled)
-        groups = pa.schema([schema.field(column) for column in by])
+        if isinstance(window, Rows):
+            return self._row_window(window, elements, len(stream.reads), len(by), settled)
+        return elements if self.method == "direct" else self._negative_window(elements, settled)
+
+    def _binding(self, window: Window, schema: pa.Schema, times: int) -> InputBinding:
+        """What reads the rows: the last columns are their times."""
+        names = tuple(schema.names)
+        if isinstance(window, Validity):
+            return InputBinding(0, names, window=Validity(*names[-times:]), invalid=self.invalid)
+        given = None if isinstance(window, Rows) else window
+        return InputBinding(0, names, time=names[-1], window=given, invalid=self.invalid)
+
+    def _row_window(self, window: Rows, elements: ElementFrame, width: int, groups: int, settled: bool) -> ElementFrame:
+        """Elements with the ends that later ones give them. Behind `width` columns are those that make groups."""
+        payload, names = elements.types[:width], elements.names
+        by = pa.schema(list(elements.schema)[width : width + groups])
         config: RowWindow | NegativeWindow
         if self.method == "direct":
-            config = RowWindow(window.size, groups, window.drain, producer=self._producer())
+            config = RowWindow(window.size, by, window.drain, producer=self._producer())
         else:
-            shown = pa.schema([pa.field(each.name, arrow_type(each.dataType, each.name)) for each in payload])
-            config = NegativeWindow(shown, window.size, groups, window.drain, producer=self._producer())
-        grouped = tuple(names[len(columns) : len(columns) + len(by)])
-        placing = ByColumns(tuple(names[: len(columns)]), grouped, self.buckets if by else 1)
+            shown = pa.schema(list(elements.schema)[:width])
+            config = NegativeWindow(shown, window.size, by, window.drain, producer=self._producer())
+        placing = ByColumns(names[:width], names[width : width + groups], self.buckets if groups else 1)
         return self._stage(config, [elements], payload, placing, placing.buckets, settled)
 
     def _negative_window(self, elements: ElementFrame, settled: bool) -> ElementFrame:
@@ -342,20 +357,22 @@ class QueryRun:
         for number, part in enumerate(inputs):
             pack = PackElements(number, part.schema, placing, labels)
             packed.append(numbered(part.frame, part.names).mapInArrow(pack, PACKED_SCHEMA))
-        everything = reduce(DataFrame.unionAll, packed)
-        if streaming:
-            rows = self._run_stream(stage, everything, labels).mapInArrow(unpack_rows, numbered_schema(types))
-        else:
-            exchanged = everything.repartition(buckets, "label")
-            rows = exchanged.mapInArrow(OperateElements(stage), numbered_schema(types))
+        rows = self._operated(stage, reduce(DataFrame.unionAll, packed), labels, numbered_schema(types))
         return ElementFrame(renamed(rows, types), tuple(types), (Channel(channel, buckets),), streaming)
+
+    def _operated(
+        self, stage: ElementStage, packed: DataFrame, labels: tuple[int, ...], schema: StructType
+    ) -> DataFrame:
+        """What leaves a stage, with numbers for names."""
+        if stage.at_once:
+            return packed.repartition(len(labels), "label").mapInArrow(OperateElements(stage), schema)
+        return self._run_stream(stage, packed, labels).mapInArrow(unpack_rows, schema)
 
     def _run_stream(self, stage: ElementStage, packed: DataFrame, labels: tuple[int, ...]) -> DataFrame:
         check_session(packed)
         figures = Figures(self.axis)
-        call = {"query": stage.identity, "axis": None if self.axis is None else self.axis.name}
-        name = hashlib.sha256(json.dumps([stage.channel, call]).encode()).hexdigest()
-        processor = StageProcessor(stage, labels, {"name": name, **call})
+        axis = None if self.axis is None else self.axis.name
+        processor = StageProcessor(stage, labels, {**self.call, "axis": axis, "channel": stage.channel})
         told = figures.observed(packed, "pack")
         done = told.groupBy("label").transformWithStateInPandas(processor, PACKED_SCHEMA, "append", "none")
         return figures.observed(done, "join")
@@ -367,6 +384,14 @@ class QueryRun:
     def _producer(self) -> int:
         self.numbers += 1
         return self.numbers - 1
+
+
+def filtered_by(frame: DataFrame, condition: str) -> DataFrame:
+    """The rows for which a condition is true."""
+    try:
+        return frame.filter(F.expr(condition))
+    except AnalysisException as error:
+        raise CallError(f"Spark cannot evaluate the condition {condition}: {reason(error)}") from error
 
 
 def _quoted(name: str) -> str:

@@ -142,10 +142,7 @@ class RunningElementStage:
             batch = batch.take(~late)
         window = self.config.config
         if self.config.at_once and isinstance(window, RowWindow | NegativeWindow):
-            batch = in_content_order(batch)
-            # What came along for the order only goes no further.
-            proof = None if batch.proof is None else batch.proof.select(range(len(window.by)))
-            batch = replace(batch, proof=proof)
+            batch = in_content_order(batch, len(window.by))
         return batch
 
     def _hear(self, report: dict[str, Any]) -> None:
@@ -260,18 +257,23 @@ class RunningElementStage:
         self.reached = {(channel, bucket): time for channel, bucket, time in manifest["reached"]}
 
 
-def in_content_order(batch: Batch) -> Batch:
-    """The rows in the order of their time stamps, then of all column values: of a batch nobody knows who came first.
+def in_content_order(batch: Batch, groups: int) -> Batch:
+    """The rows in the order of their time stamps, and then of their content: of a batch nobody knows who came first.
 
-    >>> rows = Batch(pa.table({"a": ["y", "x"]}), np.array([5, 5]), np.array([9, 9]), np.zeros(2, np.int64))
-    >>> in_content_order(rows).payload.to_pydict()
+    Of the proof the first columns make groups; the others are what is compared, and go no further.
+
+    >>> content = pa.table({"a": ["y", "x"]})
+    >>> rows = Batch(content, np.array([5, 5]), np.array([9, 9]), np.zeros(2, np.int64), proof=content)
+    >>> in_content_order(rows, 0).payload.to_pydict()
     {'a': ['x', 'y']}
     """
+    if batch.proof is None:  # a stream of nothing but times: all rows of one time are alike
+        return batch.take(np.argsort(batch.ts, kind="stable"))
     order = np.argsort(batch.ts, kind="stable")
     ts = batch.ts[order]
-    columns = [*batch.payload.columns, *(batch.proof.columns if batch.proof is not None else ())]
-    if (ts[1:] == ts[:-1]).any() and columns:
+    if (ts[1:] == ts[:-1]).any():
         which = np.concatenate([[0], np.cumsum(ts[1:] != ts[:-1])])
-        content = pa.table(columns, names=[str(number) for number in range(len(columns))])
-        order = order[tie_order(content.take(pa.array(order)), which, ())]
-    return batch.take(order)
+        content = batch.proof.select(range(groups, batch.proof.num_columns)).take(pa.array(order))
+        order = order[tie_order(content, which, ())]
+    proof = batch.proof.select(range(groups)) if groups else None
+    return replace(batch, proof=proof).take(order)

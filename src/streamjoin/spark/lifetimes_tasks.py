@@ -51,14 +51,13 @@ _HIDDEN_SCHEMA = pa.schema([
 class ReadStream:
     """The rows of a stream to elements. `schema` is that of the rows; `columns` those that the relation has of them.
 
-    The ends of a row window are not known here: such elements come without.
+    Without a window in the binding it is a row window, whose ends are not known here: such elements come without.
     """
 
     schema: pa.Schema
     binding: InputBinding
     columns: tuple[str, ...]
     channel: int
-    ends_known: bool = True
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         largest: int | None = None
@@ -69,10 +68,11 @@ class ReadStream:
                 continue
             newest = int(batch.ts.max())
             largest = newest if largest is None else max(largest, newest)
-            if self.ends_known:  # what ends before it begins is in no snapshot
+            ends_known = self.binding.window is not None
+            if ends_known:  # what ends before it begins is in no snapshot
                 batch = batch.take(batch.ts < batch.te)
             columns = [batch.payload[name] for name in self.columns]
-            te = batch.te if self.ends_known else np.full(len(batch), FOREVER)
+            te = batch.te if ends_known else np.full(len(batch), FOREVER)
             hidden = element_rows(Results(pa.table({}), batch.ts, te), self.channel)
             yield from in_batches(_numbered(columns, hidden))
         if largest is not None:

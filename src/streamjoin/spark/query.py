@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +26,7 @@ from streamjoin.plan.relation import (
     Selection,
     Stream,
 )
+from streamjoin.plan.stored import to_stored
 from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall, default_buckets, run_best_match
 from streamjoin.spark.explain import QueryPlan, remember
 from streamjoin.spark.frames import InputFrame, arrow_type, reason
@@ -68,17 +71,27 @@ class QueryCall:
             run = QueryRun(
                 self.frames, slack, self._buckets(first), one_of(self.late, LatePolicy, "late"),  # type: ignore[arg-type]
                 one_of(self.invalid, InvalidPolicy, "invalid"),  # type: ignore[arg-type]
-                one_of(self.emit, Emit, "emit") == "ordered", self._method(),
+                one_of(self.emit, Emit, "emit") == "ordered", self._method(), call=self._call(),
             )  # fmt: skip
             self._check_modes()
             self._check_names(relation)
-            if self.query.to_stream is not None:
-                frame = run.stream_of(relation, self.query.to_stream, TIME)
-            elif self.output == "changelog":
-                frame = run.changelog(relation, CHANGE, TIME)
-            else:
-                frame = run.run(relation, self.validity)
-        return remember(frame, QueryPlan(self.query, self.written), None)
+            frame = leaving(run, self.query, self.output, self.validity)
+        # A join of events is stored as such: what stands above it is not in its checkpoint.
+        name = None if event_join is not None else self._call()["name"]
+        return remember(frame, QueryPlan(self.query, self.written), name)
+
+    def _call(self) -> dict[str, Any]:
+        """What is stored of the query beside its state: enough to end it without the program."""
+        used = {leaf.source for leaf in streams_of(self.query.relation)}
+        call = {
+            "query": to_stored(self.query),
+            "schemas": {name: self.frames[name].schema.json() for name in sorted(used)},
+            "options": {
+                "buckets": self._buckets(next(iter(self.frames.values()))), "late": self.late, "invalid": self.invalid,
+                "emit": self.emit, "output": self.output, "method": self._method(), "validity": list(self.validity),
+            },
+        }  # fmt: skip
+        return {"name": hashlib.sha256(json.dumps(call).encode()).hexdigest(), **call}
 
     def _method(self) -> Method:
         """A changelog is what plus and minus tuples say."""
@@ -209,6 +222,15 @@ class QueryCall:
         if not isinstance(self.lateness, Mapping):
             return self.lateness
         return [self.lateness.get(streams_of(child)[0].source) for child in join.children]
+
+
+def leaving(run: QueryRun, query: Query, output: str, validity: tuple[str, str]) -> DataFrame:
+    """What leaves of a query."""
+    if query.to_stream is not None:
+        return run.stream_of(query.relation, query.to_stream, TIME)
+    if output == "changelog":
+        return run.changelog(query.relation, CHANGE, TIME)
+    return run.run(query.relation, validity)
 
 
 def streams_of(relation: Relation) -> list[Stream]:
