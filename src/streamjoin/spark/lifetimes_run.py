@@ -24,7 +24,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StructField, StructType
 
 from streamjoin.algebra import Conjunction, InvalidPolicy, LatePolicy, Method, Rows, TimeAxis, Validity, Window
 from streamjoin.algebra.policy import ToStream
@@ -169,8 +169,9 @@ class QueryRun:
         source = InputFrame(0, frame)
         window, times = self._window(stream, source)
         by = self._by(window, source)
-        at_once = isinstance(window, Rows) and not frame.isStreaming
-        # In a batch nobody knows who came first: among equal time stamps the order is by all columns.
+        # Who came first among equal time stamps is known on a stream; in a batch the order is by all columns.
+        stamped = isinstance(window, Rows) and bool(frame.isStreaming)
+        at_once = isinstance(window, Rows) and not stamped
         ties = [column for column in source.columns if column not in times] if at_once else []
         kept = [*stream.reads, *((f"by {column}", column) for column in by), *((f"tie {c}", c) for c in ties)]
         needed = [*kept, *((f"time {column}", column) for column in times)]
@@ -179,8 +180,10 @@ class QueryRun:
             rows = filtered_by(rows, condition)
         schema = pa.schema([pa.field(name, arrow_type(source.types[column], column)) for name, column in needed])
         types = tuple(StructField(name, source.types[column]) for name, column in kept)
+        types = (*types, StructField("arrival", LongType())) if stamped else types
         channel, slack = self._channel(), self.slack.get(stream.source)
-        read = ReadStream(schema, self._binding(window, schema, len(times)), tuple(name for name, _ in kept), channel)
+        binding = self._binding(window, schema, len(times))
+        read = ReadStream(schema, binding, tuple(name for name, _ in kept), channel, stamped)
         numbers = (F.col(_quoted(name)).alias(f"c{number}") for number, (name, _) in enumerate(needed))
         rows = renamed(rows.select(*numbers).mapInArrow(read, numbered_schema(types)), types)
         elements = ElementFrame(rows, types, (Channel(channel, slack=slack or 0),), bool(frame.isStreaming))

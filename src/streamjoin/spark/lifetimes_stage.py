@@ -50,7 +50,7 @@ Config = RowWindow | Multiplicity | Aggregating | TemporalJoin | StreamOf | Nega
 class ElementStage:
     """An operator over lifetimes. `schema` is that of its results; `inputs` are the channels of each input.
 
-    `at_once`: the input is complete, so arrival means nothing, and equal time stamps are ordered by content.
+    `at_once`: the input is complete, and makes no progress but its end.
     """
 
     name: ClassVar[StageName] = "lifetimes"
@@ -141,7 +141,7 @@ class RunningElementStage:
                 )
             batch = batch.take(~late)
         window = self.config.config
-        if self.config.at_once and isinstance(window, RowWindow | NegativeWindow):
+        if isinstance(window, RowWindow) or (isinstance(window, NegativeWindow) and window.size is not None):
             batch = in_content_order(batch, len(window.by))
         return batch
 
@@ -258,7 +258,7 @@ class RunningElementStage:
 
 
 def in_content_order(batch: Batch, groups: int) -> Batch:
-    """The rows in the order of their time stamps, and then of their content: of a batch nobody knows who came first.
+    """The rows in the order of their time stamps, and then of their arrival, or in a batch of their content.
 
     Of the proof the first columns make groups; the others are what is compared, and go no further.
 

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 
 from streamjoin.algebra import FOREVER
 from streamjoin.operators import Results
@@ -58,26 +59,38 @@ class ReadStream:
     binding: InputBinding
     columns: tuple[str, ...]
     channel: int
+    stamped: bool = False  # a further column says in which order rows came
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         largest: int | None = None
         payload = pa.schema([self.schema.field(name) for name in self.columns])
+        payload = payload.append(pa.field("arrival", pa.int64())) if self.stamped else payload
+        arrived = first_arrival() if self.stamped else 0
         for table in collected(batches, self.schema):
             batch = self.binding.bind(table).batch
             if not len(batch):
                 continue
+            if self.stamped:
+                batch = replace(batch, payload=with_columns(batch.payload, arrival=arrived + np.arange(len(batch))))
+                arrived += len(batch)
             newest = int(batch.ts.max())
             largest = newest if largest is None else max(largest, newest)
             ends_known = self.binding.window is not None
             if ends_known:  # what ends before it begins is in no snapshot
                 batch = batch.take(batch.ts < batch.te)
-            columns = [batch.payload[name] for name in self.columns]
+            columns = [batch.payload[name] for name in payload.names]
             te = batch.te if ends_known else np.full(len(batch), FOREVER)
             hidden = element_rows(Results(pa.table({}), batch.ts, te), self.channel)
             yield from in_batches(_numbered(columns, hidden))
         if largest is not None:
             report = report_row(payload.empty_table().schema, progress_report(self.channel, largest=largest))
             yield from in_batches(_numbered(report.columns[: len(payload)], report.select(list(HIDDEN))))
+
+
+def first_arrival() -> int:
+    """The number of the first row of this task: by partition, then by position."""
+    context = TaskContext.get()
+    return (context.partitionId() if context is not None else 0) << 40
 
 
 def _numbered(columns: list[pa.ChunkedArray], hidden: pa.Table) -> pa.Table:
