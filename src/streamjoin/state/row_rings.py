@@ -61,6 +61,11 @@ class RowRings:
         """Bytes kept."""
         return self.pool.nbytes + 4 * self.base.nbytes
 
+    @property
+    def holder_nbytes(self) -> int:
+        """Those of the holders."""
+        return int(self.pool[1].nbytes)
+
     def push(self, group: Indices, ts: Times, holder: Indices) -> Ends:
         """Rows follow, of each group in their order; the ends that this makes known.
 
@@ -112,19 +117,22 @@ class RowRings:
         room = np.minimum(self.size, np.maximum(np.maximum(needed, 2 * self.capacity[groups]), SMALLEST_RING))
         total = int(room.sum())
         if self.used + total > self.pool.shape[1]:
-            self._enlarge(total)
+            self._enlarge(groups, room)
+            return
         to = self.used + np.cumsum(room) - room
         move_rings(groups, to, room, self._rings, self.pool, self.pool)
         self.used += total
 
-    def _enlarge(self, more: int) -> None:
-        """A pool with so many places more; the places that grown rings have left behind are not taken along."""
-        groups = np.flatnonzero(self.capacity)
-        room = self.capacity[groups]
+    def _enlarge(self, grown: Indices, larger: Indices) -> None:
+        """A pool in which these groups have so much room; places that rings have left behind are not taken along."""
+        capacity = self.capacity.copy()
+        capacity[grown] = larger
+        groups = np.flatnonzero(capacity)
+        room = capacity[groups]
         total = int(room.sum())
         # A single ring is as large as it will be asked to be; many grow one after the other, so there is some reserve.
-        reserve = (total + more) // 4 if len(groups) > 1 else 0
-        pool = np.zeros((3, total + more + reserve), np.int64)
+        reserve = total // 4 if len(groups) > 1 else 0
+        pool = np.zeros((3, total + reserve), np.int64)
         move_rings(groups, np.cumsum(room) - room, room, self._rings, self.pool, pool)
         self.pool, self.used = pool, total
 
