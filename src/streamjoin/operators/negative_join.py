@@ -240,7 +240,8 @@ class RunningNegativeJoin(Operator):
     def footprint(self) -> Footprint:
         waiting = sum(len(queue) for queue in (*self.appearing, *self.going))
         rows = sum(area.rows for area in self.areas) + waiting
-        return Footprint(rows, sum(area.nbytes for area in self.areas), sum(len(area.kept) for area in self.areas))
+        nbytes = sum(part.nbytes for part in (*self.areas, *self.appearing, *self.going))
+        return Footprint(rows, nbytes, sum(len(area.kept) for area in self.areas))
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {}

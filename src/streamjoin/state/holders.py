@@ -101,6 +101,11 @@ class HolderIndex:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept."""
+        return self.positions.nbytes + self.ids.nbytes
+
     def find(self, ends: Ends) -> tuple[Indices, Times]:
         """The positions of the elements whose ends these are, and the ends."""
         if not len(self.ids) or not len(ends):

@@ -145,7 +145,14 @@ class SweepArea:
     @property
     def nbytes(self) -> int:
         """Bytes kept."""
-        return sum(kept.run.rows.nbytes for kept in self.kept)
+        expiry = sum(kept.expiry.nbytes for kept in self.kept if kept.expiry is not None)
+        return sum(kept.run.rows.nbytes for kept in self.kept) + expiry + self.holder_nbytes
+
+    @property
+    def holder_nbytes(self) -> int:
+        """Those of holders, and of what finds rows by them."""
+        held = [kept for kept in self.kept if kept.run.rows.holder is not None]
+        return sum(len(kept.run) * 8 + kept.index.nbytes for kept in held)
 
     def insert(self, run: Run) -> Kept:
         """Keep a run. Runs are merged when the area is purged, not here, so that marks can be made beside this one."""
