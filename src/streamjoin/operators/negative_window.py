@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Progress
-from streamjoin.algebra.interval import saturating_add
+from streamjoin.algebra.interval import Times, saturating_add
 from streamjoin.operators.contract import Footprint, Operator, Output
 from streamjoin.operators.joining import check_snapshot, described, whole_snapshot
 from streamjoin.operators.lifetimes import UnknownEnds, plus_and_minus
@@ -87,31 +87,24 @@ class RunningNegativeWindow(Operator):
         self.times.advance(0, time)
         reached = self.times.of(0)
         before = reached + 1 if reached < FOREVER else FOREVER
-        if self.config.size is not None:
-            self._order(before)
-        due = self.ending.take(before)
-        if due is not None:
-            times, rows = due
+        due = self.ending.take(before) if self.config.size is None else None
+        for times, rows in self._order(before) if self.config.size is not None else filter(None, [due]):
             yield plus_and_minus(rows.drop_columns(["__sj_id"]), times, rows["__sj_id"].to_numpy(), -1)
         if reached == FOREVER:
             self.ending, self.unknown = TimeQueue(), UnknownEnds()
 
-    def _order(self, before: int) -> None:
-        """Elements that progress has reached take their place, and end others."""
+    def _order(self, before: int) -> Iterator[tuple[Times, pa.Table]]:
+        """Elements that progress has reached take their place, and end others; so those ends are reached as well."""
         due = self.unordered.take(before)
         if due is not None:
             ts, rows = due
-            group, holder = rows["group"].to_numpy(), rows["holder"].to_numpy()
-            order = np.lexsort((holder, ts))
-            self._end(self.rings.push(group[order], ts[order], holder[order]))
+            ends = self.rings.follow(rows["group"].to_numpy(), ts, rows["holder"].to_numpy())
+            yield from self.unknown.settle(ends)
         if before == FOREVER:
             left = self.rings.drain()
             if self.config.drain:
-                self._end(Ends(left, np.full(len(left), int(saturating_add(np.array([self.last]), 1)[0]))))
-
-    def _end(self, ends: Ends) -> None:
-        for te, rows in self.unknown.settle(ends):
-            self.ending.add(te, rows)
+                end = int(saturating_add(np.array([self.last]), 1)[0])
+                yield from self.unknown.settle(Ends(left, np.full(len(left), end)))
 
     def on_end(self) -> Iterator[Output]:
         yield from self.on_progress(0, FOREVER)

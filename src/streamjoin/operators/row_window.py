@@ -104,9 +104,8 @@ class RunningRowWindow(Operator):
         if due is None:
             return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
         ts, rows = due
-        group, holder = rows["group"].to_numpy(), rows["holder"].to_numpy()
-        order = np.lexsort((holder, ts))  # holders are given out in the order of arrival
-        return self.rings.push(group[order], ts[order], holder[order])
+        # Holders are given out in the order of arrival.
+        return self.rings.follow(rows["group"].to_numpy(), ts, rows["holder"].to_numpy())
 
     def _pass_on(self, ends: Ends) -> Iterator[Output]:
         """The elements that have arrived, with their ends if those are known; and ends of earlier ones."""

@@ -66,6 +66,14 @@ class RowRings:
         """Those of the holders."""
         return int(self.pool[1].nbytes)
 
+    def follow(self, group: Indices, ts: Times, holder: Indices) -> Ends:
+        """The same for rows in any order: they follow by time, and by their holders, which count arrivals."""
+        later = (ts[1:] > ts[:-1]) | ((ts[1:] == ts[:-1]) & (holder[1:] > holder[:-1]))
+        if not later.all():
+            order = np.lexsort((holder, ts))
+            group, ts, holder = group[order], ts[order], holder[order]
+        return self.push(group, ts, holder)
+
     def push(self, group: Indices, ts: Times, holder: Indices) -> Ends:
         """Rows follow, of each group in their order; the ends that this makes known.
 
@@ -82,7 +90,7 @@ class RowRings:
         rows = np.stack([ts, holder, np.full(len(ts), number)])
         self.parts[number] = StoredPart(len(ts), len(ts))
         out = push_rings(group, rows, self.size, self._rings, self.pool)
-        labels, gone = np.unique(out[2], return_counts=True)
+        labels, gone = _counted(out[2])
         for label, left in zip(labels.tolist(), gone.tolist(), strict=True):
             self.parts[label].kept -= left
             if not self.parts[label].kept:
@@ -102,7 +110,7 @@ class RowRings:
         return self.base, self.capacity, self.head, self.count
 
     def _make_room(self, group: Indices) -> None:
-        groups, added = np.unique(group, return_counts=True)
+        groups, added = _counted(group)
         missing = int(groups[-1]) + 1 - len(self.base)
         if missing > 0:
             self.base, self.capacity, self.head, self.count = (
@@ -171,3 +179,15 @@ class RowRings:
             self.push(*(columns[column].to_numpy() for column in ("group", "ts", "holder")))
             if number in self.parts:
                 self.parts[number].id = part_id
+
+
+def _counted(numbers: Indices) -> tuple[Indices, Indices]:
+    """The different numbers, in order, and how often each is there."""
+    if not len(numbers):
+        return numbers, numbers
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first > 4 * len(numbers):  # few of many: sorting is cheaper than a counter for each
+        return np.unique(numbers, return_counts=True)
+    count = np.bincount(numbers - first)
+    there = np.flatnonzero(count)
+    return there + first, count[there]
