@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from streamjoin.algebra.interval import Times
@@ -85,19 +86,49 @@ class RowRings:
         """
         if not len(group):
             return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
-        self._make_room(group)
+        groups, added = _counted(group)
+        self._make_room(groups, added)
         number, self.next_part = self.next_part, self.next_part + 1
-        rows = np.stack([ts, holder, np.full(len(ts), number)])
         self.parts[number] = StoredPart(len(ts), len(ts))
-        out = push_rings(group, rows, self.size, self._rings, self.pool)
-        labels, gone = _counted(out[2])
-        for label, left in zip(labels.tolist(), gone.tolist(), strict=True):
-            self.parts[label].kept -= left
-            if not self.parts[label].kept:
-                del self.parts[label]
+        if len(groups) == 1:
+            ends, label = self._push_one(int(groups[0]), ts, holder, number)
+        else:
+            rows = np.stack([ts, holder, np.full(len(ts), number)])
+            out = push_rings(group, rows, self.size, self._rings, self.pool)
+            ends, label = Ends(out[0], out[1]), out[2]
+        for gone, left in zip(*(column.tolist() for column in _counted(label)), strict=True):
+            self.parts[gone].kept -= left
+            if not self.parts[gone].kept:
+                del self.parts[gone]
         if sum(part.rows for part in self.parts.values()) > 2 * self.rows + LITTLE:
             self._store_anew()
-        return Ends(out[0], out[1])
+        return ends
+
+    def _push_one(self, group: int, ts: Times, holder: Indices, number: int) -> tuple[Ends, Indices]:
+        """The same for rows of one group, without a step per row: what is pushed out, and the numbers of its parts.
+
+        First in, first out: row i that goes is ended by row i of those that came when the ring was full.
+        """
+        kept = int(self.count[group])
+        gone = max(0, kept + len(ts) - self.size)
+        te = ts[len(ts) - gone :]
+        old, new = min(gone, kept), max(0, gone - kept)  # new: rows that go in the step in which they come
+        ring = self._ring(group)
+        left = [_read(ring[column], int(self.head[group]), old) for column in (1, 2)]
+        if new:
+            left = [np.concatenate(columns) for columns in zip(left, (holder[:new], np.full(new, number)), strict=True)]
+        capacity = ring.shape[1]
+        self.head[group] = (self.head[group] + old) % capacity
+        self.count[group] = kept - old
+        free = (int(self.head[group]) + kept - old) % capacity
+        for column, values in enumerate((ts, holder, None)):
+            _write(ring[column], free, number if values is None else values[new:], len(ts) - new)
+        self.count[group] += len(ts) - new
+        return Ends(left[0], te), left[1]
+
+    def _ring(self, group: int) -> npt.NDArray[np.int64]:
+        first = int(self.base[group])
+        return self.pool[:, first : first + int(self.capacity[group])]
 
     def drain(self) -> Indices:
         """The holders of all rows kept; nothing is kept afterwards."""
@@ -109,8 +140,7 @@ class RowRings:
     def _rings(self) -> tuple[Indices, Indices, Indices, Indices]:
         return self.base, self.capacity, self.head, self.count
 
-    def _make_room(self, group: Indices) -> None:
-        groups, added = _counted(group)
+    def _make_room(self, groups: Indices, added: Indices) -> None:
         missing = int(groups[-1]) + 1 - len(self.base)
         if missing > 0:
             self.base, self.capacity, self.head, self.count = (
@@ -191,3 +221,22 @@ def _counted(numbers: Indices) -> tuple[Indices, Indices]:
     count = np.bincount(numbers - first)
     there = np.flatnonzero(count)
     return there + first, count[there]
+
+
+def _read(column: Indices, first: int, rows: int) -> Indices:
+    """So many rows of a ring, from a place on."""
+    last = first + rows
+    if last <= len(column):
+        return column[first:last].copy()
+    return np.concatenate([column[first:], column[: last - len(column)]])
+
+
+def _write(column: Indices, first: int, values: Indices | int, rows: int) -> None:
+    """Put so many rows into a ring, from a place on: values, or one value for all."""
+    here = min(rows, len(column) - first)
+    if isinstance(values, int):
+        column[first : first + here] = values
+        column[: rows - here] = values
+    else:
+        column[first : first + here] = values[:here]
+        column[: rows - here] = values[here:]
