@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Equals, Method, Rows, TimeAxis, Validity
+from streamjoin.algebra import Equals, Method, Rows, TimeAxis, Unbounded, Validity
 from streamjoin.errors import UnsupportedError
 from streamjoin.operators import (
     Aggregating,
@@ -192,18 +191,14 @@ class ReadStream:
 
     def __call__(self, table: pa.Table) -> Batch:
         stream = self.stream
-        rows_window = isinstance(stream.window, Rows)
-        binding = InputBinding(
-            0, tuple(table.column_names), time=stream.time, window=None if rows_window else stream.window
-        )
-        if isinstance(stream.window, Validity):
-            binding = replace(binding, time=None)
-        batch = binding.bind(table).batch
+        # The end of an element in a row window is not known yet: it is for ever, until its window says otherwise.
+        window = Unbounded() if isinstance(stream.window, Rows) else stream.window
+        time = None if isinstance(window, Validity) else stream.time
+        batch = InputBinding(0, tuple(table.column_names), time=time, window=window).bind(table).batch
         columns = [batch.payload[column] for _, column in stream.reads] + [batch.payload[name] for name in self.by]
         names = [name for name, _ in stream.reads] + [f"by {name}" for name in self.by]
-        te = np.full(len(batch), np.iinfo(np.int64).max) if rows_window else batch.te
         payload = pa.table(columns, names=names) if names else pa.table({})
-        return Batch(payload, batch.ts, te, batch.group)
+        return Batch(payload, batch.ts, batch.te, batch.group)
 
 
 @dataclass(frozen=True)

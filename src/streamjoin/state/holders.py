@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -37,6 +38,11 @@ class Ends:
 
     def __len__(self) -> int:
         return len(self.holder)
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The smallest and the largest holder: many who could know some of them know none."""
+        return int(self.holder.min()), int(self.holder.max())
 
     def take(self, rows: Indices | Mask) -> Ends:
         """Some of them."""
@@ -110,10 +116,12 @@ class HolderIndex:
         """The positions of the elements whose ends these are, and the ends."""
         if not len(self.ids) or not len(ends):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        lowest, highest = self.ids[0], self.ids[-1]
-        inside = (ends.holder >= lowest) & (ends.holder <= highest)
-        if not inside.all():
-            ends = ends.take(inside)
+        lowest, highest = int(self.ids[0]), int(self.ids[-1])
+        first, last = ends.span
+        if last < lowest or first > highest:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        if first < lowest or last > highest:
+            ends = ends.take((ends.holder >= lowest) & (ends.holder <= highest))
         if self.unique and highest - lowest + 1 == len(self.ids):  # given out one after the other, and none is missing
             return self.positions[ends.holder - lowest], ends.te
         places = np.searchsorted(self.ids, ends.holder)
