@@ -114,11 +114,14 @@ class RunningRowWindow(Operator):
             batch = Batch.concat(arrived)
             assert batch.holder is not None
             first = int(batch.holder[0])
-            new = ends.holder >= first
-            te, holder = np.full(len(batch), FOREVER), batch.holder.copy()
-            te[ends.holder[new] - first] = ends.te[new]
-            holder[ends.holder[new] - first] = NO_HOLDER
-            ends = ends.take(~new)
+            te, holder = np.full(len(batch), FOREVER), batch.holder
+            if len(ends) and ends.span[1] >= first:
+                new = ends.holder >= first
+                known = ends.holder[new] - first
+                te[known] = ends.te[new]
+                holder = holder.copy()
+                holder[known] = NO_HOLDER
+                ends = ends.take(~new)
             self.figures["results"] += len(batch)
             unknown: Indices | None = holder if (holder >= 0).any() else None
             yield Results(batch.payload, batch.ts, te, holder=unknown)

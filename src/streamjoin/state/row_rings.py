@@ -216,6 +216,8 @@ def _counted(numbers: Indices) -> tuple[Indices, Indices]:
     if not len(numbers):
         return numbers, numbers
     first, last = int(numbers.min()), int(numbers.max())
+    if first == last:
+        return numbers[:1], np.array([len(numbers)])
     if last - first > 4 * len(numbers):  # few of many: sorting is cheaper than a counter for each
         return np.unique(numbers, return_counts=True)
     count = np.bincount(numbers - first)
