@@ -94,15 +94,18 @@ class RunningNegativeWindow(Operator):
         self.figures["rows_in"] += len(batch)
         self.last = max(self.last, int(batch.ts.max()))
         if self.config.size is None:
-            batch = batch.take(batch.ts < batch.te)
-        ids = self.next_id + np.arange(len(batch))
+            batch, _ = batch.split(batch.ts < batch.te)
+        ids = np.arange(self.next_id, self.next_id + len(batch))
         self.next_id += len(batch)
         rows = with_columns(batch.payload, __sj_id=ids)
         if self.config.size is None:
             self.ending.add(batch.te, rows)
         else:
-            group = self.groups.codes(batch.proof if batch.proof is not None else pa.table({}), len(batch))
-            self.unordered.add(batch.ts, pa.table({"group": group, "holder": ids}))
+            columns = {"holder": ids}
+            if self.config.by.names:
+                assert batch.proof is not None
+                columns["group"] = self.groups.codes(batch.proof, len(batch))
+            self.unordered.add(batch.ts, pa.table(columns))
             self.unknown.add(ids, rows)
         self.figures["results"] += len(batch)
         yield plus_and_minus(batch.payload, batch.ts, ids, 1)
@@ -122,7 +125,8 @@ class RunningNegativeWindow(Operator):
         due = self.unordered.take(before)
         if due is not None:
             ts, rows = due
-            ends = self.rings.follow(rows["group"].to_numpy(), ts, rows["holder"].to_numpy())
+            group = rows["group"].to_numpy() if self.config.by.names else None
+            ends = self.rings.follow(group, ts, rows["holder"].to_numpy())
             yield from self.unknown.settle(ends)
         if before == FOREVER:
             left = self.rings.drain()

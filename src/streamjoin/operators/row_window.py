@@ -76,11 +76,13 @@ class RunningRowWindow(Operator):
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
-        holder = self.next_holder + np.arange(len(batch))
+        holder = np.arange(self.next_holder, self.next_holder + len(batch))
         self.next_holder += len(batch)
-        proof = batch.proof if batch.proof is not None else pa.table({})
-        group = self.groups.codes(proof, len(batch))
-        self.unordered.add(batch.ts, pa.table({"group": group, "holder": holder}))
+        columns = {"holder": holder}
+        if self.config.by.names:
+            assert batch.proof is not None
+            columns["group"] = self.groups.codes(batch.proof, len(batch))
+        self.unordered.add(batch.ts, pa.table(columns))
         self.arrived.append(replace(batch, holder=holder))
         self.last = max(self.last, int(batch.ts.max()))
         yield from ()
@@ -105,7 +107,8 @@ class RunningRowWindow(Operator):
             return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
         ts, rows = due
         # Holders are given out in the order of arrival.
-        return self.rings.follow(rows["group"].to_numpy(), ts, rows["holder"].to_numpy())
+        group = rows["group"].to_numpy() if self.config.by.names else None
+        return self.rings.follow(group, ts, rows["holder"].to_numpy())
 
     def _pass_on(self, ends: Ends) -> Iterator[Output]:
         """The elements that have arrived, with their ends if those are known; and ends of earlier ones."""

@@ -67,16 +67,15 @@ class RowRings:
         """Those of the holders."""
         return int(self.pool[1].nbytes)
 
-    def follow(self, group: Indices, ts: Times, holder: Indices) -> Ends:
-        """The same for rows in any order: they follow by time, and by their holders, which count arrivals."""
-        later = (ts[1:] > ts[:-1]) | ((ts[1:] == ts[:-1]) & (holder[1:] > holder[:-1]))
-        if not later.all():
+    def follow(self, group: Indices | None, ts: Times, holder: Indices) -> Ends:
+        """Rows follow in any order: by time, and by their holders, which count arrivals; see `push`."""
+        if not (ts[1:] > ts[:-1]).all():
             order = np.lexsort((holder, ts))
-            group, ts, holder = group[order], ts[order], holder[order]
+            group, ts, holder = None if group is None else group[order], ts[order], holder[order]
         return self.push(group, ts, holder)
 
-    def push(self, group: Indices, ts: Times, holder: Indices) -> Ends:
-        """Rows follow, of each group in their order; the ends that this makes known.
+    def push(self, group: Indices | None, ts: Times, holder: Indices) -> Ends:
+        """Rows follow, of each group in their order; the ends that this makes known. Without groups there is one.
 
         >>> rings = RowRings(2)
         >>> rings.push(np.array([0, 1, 0]), np.array([3, 4, 5]), np.array([100, 101, 102])).holder.tolist()
@@ -84,9 +83,9 @@ class RowRings:
         >>> rings.push(np.array([0]), np.array([9]), np.array([103])).te.tolist()
         [9]
         """
-        if not len(group):
+        if not len(ts):
             return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
-        groups, added = _counted(group)
+        groups, added = (np.zeros(1, np.int64), np.array([len(ts)])) if group is None else _counted(group)
         self._make_room(groups, added)
         number, self.next_part = self.next_part, self.next_part + 1
         self.parts[number] = StoredPart(len(ts), len(ts))
