@@ -118,13 +118,15 @@ class RunningRowWindow(Operator):
             assert batch.holder is not None
             first = int(batch.holder[0])
             te, holder = np.full(len(batch), FOREVER), batch.holder
-            if len(ends) and ends.span[1] >= first:
-                new = ends.holder >= first
-                known = ends.holder[new] - first
-                te[known] = ends.te[new]
+            ends, new = ends.split(first)
+            if len(new):
+                known: Indices | slice = new.holder - first
+                least, rows = int(new.holder[0]) - first, len(new)
+                if (new.holder[1:] - new.holder[:-1] == 1).all():
+                    known = slice(least, least + rows)
+                te[known] = new.te
                 holder = holder.copy()
                 holder[known] = NO_HOLDER
-                ends = ends.take(~new)
             self.figures["results"] += len(batch)
             unknown: Indices | None = holder if (holder >= 0).any() else None
             yield Results(batch.payload, batch.ts, te, holder=unknown)

@@ -48,6 +48,19 @@ class Ends:
         """Some of them."""
         return Ends(self.holder[rows], self.te[rows])
 
+    def split(self, first: int) -> tuple[Ends, Ends]:
+        """Those of holders before `first`, and the others.
+
+        >>> old, new = Ends(np.array([3, 5, 4]), np.array([30, 50, 40])).split(4)
+        >>> old.te.tolist(), new.te.tolist()
+        ([30], [50, 40])
+        """
+        if (self.holder[1:] > self.holder[:-1]).all():  # as row windows without groups say them: nothing is copied
+            place = int(np.searchsorted(self.holder, first))
+            return Ends(self.holder[:place], self.te[:place]), Ends(self.holder[place:], self.te[place:])
+        new = self.holder >= first
+        return self.take(~new), self.take(new)
+
     def to_table(self) -> pa.Table:
         """To be stored or sent."""
         return pa.table({"holder": self.holder, "te": self.te})

@@ -26,6 +26,7 @@ from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_t
 
 SMALLEST_RING = 4
 LITTLE = 1 << 12  # rows that may be stored in vain
+_FIRST = np.zeros(1, np.int64)
 
 
 @dataclass
@@ -214,9 +215,10 @@ def _counted(numbers: Indices) -> tuple[Indices, Indices]:
     """The different numbers, in order, and how often each is there."""
     if not len(numbers):
         return numbers, numbers
+    starts = np.concatenate([_FIRST, np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
+    if (numbers[starts[1:]] > numbers[starts[:-1]]).all():  # in order already, as the parts of one group are
+        return numbers[starts], np.diff(starts, append=len(numbers))
     first, last = int(numbers.min()), int(numbers.max())
-    if first == last:
-        return numbers[:1], np.array([len(numbers)])
     if last - first > 4 * len(numbers):  # few of many: sorting is cheaper than a counter for each
         return np.unique(numbers, return_counts=True)
     count = np.bincount(numbers - first)
