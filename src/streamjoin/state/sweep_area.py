@@ -267,7 +267,10 @@ class SweepArea:
         alive, gone = expired_mask(self.matching.ends(everything, order), self.progress)
         if gone:
             order = order[alive]
-        run = self.matching.run_of(_known(everything.take(order)))
+        # Where each run follows the one before nothing need be moved. Ends are written in place: only into a copy.
+        copied = len(parts) > 1 and everything.te.flags.writeable
+        stays = copied and not gone and bool((order == np.arange(len(order))).all())
+        run = self.matching.run_of(_known(everything if stays else everything.take(order)))
         layout = Layout.merged([self._layout(part) for part in parts], [len(part.run) for part in parts], order)
         layout = layout.tidied(run.rows.nbytes / max(1, len(run)))
         if not self.tracked:
