@@ -9,10 +9,12 @@
     streaming_peers.py whole streaming runs: against Flink SQL and Pathway
     micro_batches.py   the rules for streams: warm micro-batches count, equal results in every one first
     one_shot.py        a process for each streaming run
+    lifetimes.py       the direct method against plus and minus tuples; lifetimes_queries.py has its queries and data,
+                       lifetimes_run.py the rules, insertion_sort.py the rival of lazy sorting
     race.py            the rules: interleaved repetitions, equal results first, then a ratio
     contenders/        one process per system, started once, asked repetition by repetition (worker.py)
     environments.py    the peers' own environments, made on first use under build/
-    tables.py, streaming_tables.py   what is printed
+    tables.py, streaming_tables.py, lifetimes_report.py   what is printed, and plotted (line_plot.py)
 
 Losses are printed like wins. Nothing here is part of the package; contenders other than ours never import streamjoin.
 """

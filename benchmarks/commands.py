@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,8 @@ from benchmarks import (
     bounded,
     growth,
     kernels,
+    lifetimes,
+    lifetimes_report,
     spark_nested_loop,
     spark_rivals,
     streaming,
@@ -34,6 +37,7 @@ from benchmarks import (
 )
 from benchmarks.environments import ROOT, peers_python, requirements_of
 from benchmarks.errors import BenchmarkError
+from benchmarks.lifetimes_run import QUICK, Effort
 from benchmarks.race import Verdict
 
 PEERS_FILE: Final = Path(__file__).parent / "peers.txt"
@@ -102,6 +106,19 @@ def run_asof(
     _introduce(console, report, f"{repetitions} repetitions in turn, medians")
     return _reported(
         console, report, lambda folder: _asof_outcomes(console, asked, quick, repetitions, folder), json_path
+    )
+
+
+def run_lifetimes(
+    console: Console, *, quick: bool, repetitions: int, only: Sequence[str], json_path: Path | None
+) -> list[Verdict]:
+    """`streamjoin bench lifetimes`: the direct method against plus and minus tuples; plots go to build/lifetimes."""
+    asked = _asked(only, lifetimes.QUESTIONS)
+    _check_repetitions(repetitions, quick)
+    report = {"command": "lifetimes", "quick": quick, "repetitions": repetitions, **_circumstances([])}
+    _introduce(console, report, f"{repetitions} repetitions in turn, medians, one thread")
+    return _reported(
+        console, report, lambda folder: _lifetimes_outcomes(console, asked, quick, repetitions, folder), json_path
     )
 
 
@@ -194,6 +211,29 @@ def _asof_outcomes(console: Console, asked: Sequence[str], quick: bool, repetiti
         yield "best spark", [nearest.verdict], nearest, spark_rivals.table_of(nearest)
 
 
+def _lifetimes_outcomes(
+    console: Console, asked: Sequence[str], quick: bool, repetitions: int, folder: Path
+) -> Outcomes:
+    sizes = lifetimes.QUICK_SIZES if quick else lifetimes.SIZES
+    effort = replace(QUICK if quick else Effort(), repetitions=repetitions)
+    with _progress(console) as say:
+        track = lifetimes.Track(asdict(effort), folder, say)
+        for query in lifetimes.QUERIES:
+            if query in asked:
+                raced = lifetimes.measure_query(track, query, sizes)
+                lifetimes_report.write_plot(query, lifetimes_report.query_plot(raced))
+                yield query, raced.verdicts, raced, lifetimes_report.query_table(raced)
+        if "sorting" in asked:
+            sorting = lifetimes.measure_sorting(track, sizes)
+            lifetimes_report.write_plot("sorting", lifetimes_report.sorting_plot(sorting))
+            yield "sorting", sorting.verdicts, sorting, lifetimes_report.sorting_table(sorting)
+        if "large" in asked:
+            methods = ("direct",) if quick else ("direct", "negative")
+            large = lifetimes.measure_large(track, lifetimes.QUICK_LARGE if quick else lifetimes.LARGE, methods)
+            yield "large", large.verdicts, large, lifetimes_report.large_table(large)
+    console.print(f"plots: {lifetimes_report.FOLDER / 'index.html'}", highlight=False, soft_wrap=True)
+
+
 def _streaming_outcomes(
     console: Console,
     asked: Sequence[str],
@@ -262,8 +302,7 @@ def _introduce(console: Console, report: dict[str, Any], how: str) -> None:
         console.print("[yellow]Quick run: small sizes, to see that everything works. Not a measurement.[/]")
     console.print(
         f"streamjoin at {report['commit']}; {report['machine']}; Python {report['python']}; "
-        f"{', '.join(report['peers'])}; "
-        f"{how}; started {report['started']}",
+        f"{'; '.join(filter(None, [', '.join(report['peers']), how]))}; started {report['started']}",
         highlight=False,
         soft_wrap=True,
     )

@@ -54,6 +54,17 @@ def asof(
     _run("run_asof", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
+@app.command()
+def lifetimes(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
+    repetitions: Annotated[int, typer.Option(help="Of both methods, in turn; at least 5 unless quick.", min=1)] = 5,
+    only: Annotated[str, typer.Option(help="Some of selection,projection,union,join,sorting,large.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """Lifetimes: ends known or held against plus and minus tuples; lazy against insertion sort; 10M-row windows."""
+    _run("run_lifetimes", only, quick=quick, repetitions=repetitions, json_path=json)
+
+
 def _run(command: str, only: str, **options: Any) -> None:
     """A function of `benchmarks/commands.py`; what goes wrong in it is one sentence."""
     console = Console(width=None if sys.stdout.isatty() else 140)

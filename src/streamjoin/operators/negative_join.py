@@ -238,9 +238,10 @@ class RunningNegativeJoin(Operator):
 
     @property
     def footprint(self) -> Footprint:
-        waiting = sum(len(queue) for queue in (*self.appearing, *self.going))
-        rows = sum(area.rows for area in self.areas) + waiting
-        return Footprint(rows, sum(area.nbytes for area in self.areas), sum(len(area.kept) for area in self.areas))
+        queues = (*self.appearing, *self.going)
+        rows = sum(area.rows for area in self.areas) + sum(len(queue) for queue in queues)
+        nbytes = sum(area.nbytes for area in self.areas) + sum(queue.nbytes for queue in queues)
+        return Footprint(rows, nbytes, sum(len(area.kept) for area in self.areas))
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {}

@@ -9,6 +9,7 @@ Law: a minus leaves when progress has reached its time; a plus at once. What is 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Progress
-from streamjoin.algebra.interval import saturating_add
+from streamjoin.algebra.interval import Times, saturating_add
 from streamjoin.operators.contract import Footprint, Operator, Output
 from streamjoin.operators.joining import check_snapshot, described, whole_snapshot
-from streamjoin.operators.lifetimes import UnknownEnds, plus_and_minus
+from streamjoin.operators.lifetimes import UnknownEnds, _tidied, plus_and_minus
 from streamjoin.state import Batch, Catalogue, Ends, RowRings, Snapshot, TimeQueue
 from streamjoin.state.batch import with_columns
 from streamjoin.state.holders import first_holder
@@ -47,6 +48,29 @@ class NegativeWindow:
         return RunningNegativeWindow(self)
 
 
+class WindowRows(UnknownEnds):
+    """The elements of a row window. Mostly they go as they came, one after the other: then nothing is copied."""
+
+    def settle(self, ends: Ends) -> Iterator[tuple[Times, pa.Table]]:
+        """The rows whose ends these are."""
+        known = []
+        for part in self.parts:
+            positions, te = part.index.find(ends)
+            if not len(positions):
+                known.append(part)
+                continue
+            part.waits[positions] = False
+            part.note = uuid.uuid4().hex
+            first, rows = int(positions[0]), len(positions)
+            if (positions == np.arange(first, first + rows)).all():
+                yield te, part.rows.slice(first, rows)
+            else:
+                yield te, part.rows.take(pa.array(positions))
+            if part.waits.any():
+                known.append(_tidied(part))
+        self.parts = known
+
+
 @dataclass
 class RunningNegativeWindow(Operator):
     """A window at work."""
@@ -58,7 +82,7 @@ class RunningNegativeWindow(Operator):
     def __post_init__(self) -> None:
         self.times = Progress(1)
         self.ending = TimeQueue()  # elements whose ends are known, with their payload
-        self.unknown = UnknownEnds()  # elements of a row window
+        self.unknown = WindowRows()  # elements of a row window
         self.groups = Catalogue(self.config.by)
         self.rings = RowRings(self.config.size or 1)
         self.unordered = TimeQueue()
@@ -70,15 +94,18 @@ class RunningNegativeWindow(Operator):
         self.figures["rows_in"] += len(batch)
         self.last = max(self.last, int(batch.ts.max()))
         if self.config.size is None:
-            batch = batch.take(batch.ts < batch.te)
-        ids = self.next_id + np.arange(len(batch))
+            batch, _ = batch.split(batch.ts < batch.te)
+        ids = np.arange(self.next_id, self.next_id + len(batch))
         self.next_id += len(batch)
         rows = with_columns(batch.payload, __sj_id=ids)
         if self.config.size is None:
             self.ending.add(batch.te, rows)
         else:
-            group = self.groups.codes(batch.proof if batch.proof is not None else pa.table({}), len(batch))
-            self.unordered.add(batch.ts, pa.table({"group": group, "holder": ids}))
+            columns = {"holder": ids}
+            if self.config.by.names:
+                assert batch.proof is not None
+                columns["group"] = self.groups.codes(batch.proof, len(batch))
+            self.unordered.add(batch.ts, pa.table(columns))
             self.unknown.add(ids, rows)
         self.figures["results"] += len(batch)
         yield plus_and_minus(batch.payload, batch.ts, ids, 1)
@@ -87,31 +114,25 @@ class RunningNegativeWindow(Operator):
         self.times.advance(0, time)
         reached = self.times.of(0)
         before = reached + 1 if reached < FOREVER else FOREVER
-        if self.config.size is not None:
-            self._order(before)
-        due = self.ending.take(before)
-        if due is not None:
-            times, rows = due
+        due = self.ending.take(before) if self.config.size is None else None
+        for times, rows in self._order(before) if self.config.size is not None else filter(None, [due]):
             yield plus_and_minus(rows.drop_columns(["__sj_id"]), times, rows["__sj_id"].to_numpy(), -1)
         if reached == FOREVER:
-            self.ending, self.unknown = TimeQueue(), UnknownEnds()
+            self.ending, self.unknown = TimeQueue(), WindowRows()
 
-    def _order(self, before: int) -> None:
-        """Elements that progress has reached take their place, and end others."""
+    def _order(self, before: int) -> Iterator[tuple[Times, pa.Table]]:
+        """Elements that progress has reached take their place, and end others; so those ends are reached as well."""
         due = self.unordered.take(before)
         if due is not None:
             ts, rows = due
-            group, holder = rows["group"].to_numpy(), rows["holder"].to_numpy()
-            order = np.lexsort((holder, ts))
-            self._end(self.rings.push(group[order], ts[order], holder[order]))
+            group = rows["group"].to_numpy() if self.config.by.names else None
+            ends = self.rings.follow(group, ts, rows["holder"].to_numpy())
+            yield from self.unknown.settle(ends)
         if before == FOREVER:
             left = self.rings.drain()
             if self.config.drain:
-                self._end(Ends(left, np.full(len(left), int(saturating_add(np.array([self.last]), 1)[0]))))
-
-    def _end(self, ends: Ends) -> None:
-        for te, rows in self.unknown.settle(ends):
-            self.ending.add(te, rows)
+                end = int(saturating_add(np.array([self.last]), 1)[0])
+                yield from self.unknown.settle(Ends(left, np.full(len(left), end)))
 
     def on_end(self) -> Iterator[Output]:
         yield from self.on_progress(0, FOREVER)

@@ -76,11 +76,13 @@ class RunningRowWindow(Operator):
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
-        holder = self.next_holder + np.arange(len(batch))
+        holder = np.arange(self.next_holder, self.next_holder + len(batch))
         self.next_holder += len(batch)
-        proof = batch.proof if batch.proof is not None else pa.table({})
-        group = self.groups.codes(proof, len(batch))
-        self.unordered.add(batch.ts, pa.table({"group": group, "holder": holder}))
+        columns = {"holder": holder}
+        if self.config.by.names:
+            assert batch.proof is not None
+            columns["group"] = self.groups.codes(batch.proof, len(batch))
+        self.unordered.add(batch.ts, pa.table(columns))
         self.arrived.append(replace(batch, holder=holder))
         self.last = max(self.last, int(batch.ts.max()))
         yield from ()
@@ -104,9 +106,9 @@ class RunningRowWindow(Operator):
         if due is None:
             return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
         ts, rows = due
-        group, holder = rows["group"].to_numpy(), rows["holder"].to_numpy()
-        order = np.lexsort((holder, ts))  # holders are given out in the order of arrival
-        return self.rings.push(group[order], ts[order], holder[order])
+        # Holders are given out in the order of arrival.
+        group = rows["group"].to_numpy() if self.config.by.names else None
+        return self.rings.follow(group, ts, rows["holder"].to_numpy())
 
     def _pass_on(self, ends: Ends) -> Iterator[Output]:
         """The elements that have arrived, with their ends if those are known; and ends of earlier ones."""
@@ -115,11 +117,16 @@ class RunningRowWindow(Operator):
             batch = Batch.concat(arrived)
             assert batch.holder is not None
             first = int(batch.holder[0])
-            new = ends.holder >= first
-            te, holder = np.full(len(batch), FOREVER), batch.holder.copy()
-            te[ends.holder[new] - first] = ends.te[new]
-            holder[ends.holder[new] - first] = NO_HOLDER
-            ends = ends.take(~new)
+            te, holder = np.full(len(batch), FOREVER), batch.holder
+            ends, new = ends.split(first)
+            if len(new):
+                known: Indices | slice = new.holder - first
+                least, rows = int(new.holder[0]) - first, len(new)
+                if (new.holder[1:] - new.holder[:-1] == 1).all():
+                    known = slice(least, least + rows)
+                te[known] = new.te
+                holder = holder.copy()
+                holder[known] = NO_HOLDER
             self.figures["results"] += len(batch)
             unknown: Indices | None = holder if (holder >= 0).any() else None
             yield Results(batch.payload, batch.ts, te, holder=unknown)

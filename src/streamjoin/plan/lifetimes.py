@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Equals, Method, Rows, TimeAxis, Validity
+from streamjoin.algebra import Equals, Method, Rows, TimeAxis, Unbounded, Validity
 from streamjoin.errors import UnsupportedError
 from streamjoin.operators import (
     Aggregating,
@@ -46,7 +46,7 @@ from streamjoin.plan.relation import (
 )
 from streamjoin.runtime.graph import Graph, GraphNode, OperatorNode, PerRowNode, SourceNode, UnionNode, as_batch
 from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
-from streamjoin.state.columns import codes_are_exact
+from streamjoin.state.columns import codes_are_exact, time_values
 
 
 def build_graph(relation: Relation, schemas: Mapping[str, pa.Schema], method: Method = "direct") -> Graph:
@@ -192,18 +192,21 @@ class ReadStream:
 
     def __call__(self, table: pa.Table) -> Batch:
         stream = self.stream
-        rows_window = isinstance(stream.window, Rows)
-        binding = InputBinding(
-            0, tuple(table.column_names), time=stream.time, window=None if rows_window else stream.window
-        )
-        if isinstance(stream.window, Validity):
-            binding = replace(binding, time=None)
-        batch = binding.bind(table).batch
-        columns = [batch.payload[column] for _, column in stream.reads] + [batch.payload[name] for name in self.by]
+        # The end of an element in a row window is not known yet: it is for ever, until its window says otherwise.
+        window = Unbounded() if isinstance(stream.window, Rows) else stream.window
+        assert window is not None
+        if isinstance(window, Validity) or stream.time is None or table[stream.time].null_count:
+            time = None if isinstance(window, Validity) else stream.time
+            batch = InputBinding(0, tuple(table.column_names), time=time, window=window).bind(table).batch
+            rows, ts, te = batch.payload, batch.ts, batch.te
+        else:  # nothing can be invalid: the time stamps are all that is read
+            rows = table.combine_chunks()
+            ts, _ = time_values(rows[stream.time])
+            te = window.ends(ts)
+        columns = [rows[column] for _, column in stream.reads] + [rows[name] for name in self.by]
         names = [name for name, _ in stream.reads] + [f"by {name}" for name in self.by]
-        te = np.full(len(batch), np.iinfo(np.int64).max) if rows_window else batch.te
         payload = pa.table(columns, names=names) if names else pa.table({})
-        return Batch(payload, batch.ts, te, batch.group)
+        return Batch(payload, ts, te, np.zeros(len(ts), np.int64))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -38,9 +39,27 @@ class Ends:
     def __len__(self) -> int:
         return len(self.holder)
 
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The smallest and the largest holder: many who could know some of them know none."""
+        return int(self.holder.min()), int(self.holder.max())
+
     def take(self, rows: Indices | Mask) -> Ends:
         """Some of them."""
         return Ends(self.holder[rows], self.te[rows])
+
+    def split(self, first: int) -> tuple[Ends, Ends]:
+        """Those of holders before `first`, and the others.
+
+        >>> old, new = Ends(np.array([3, 5, 4]), np.array([30, 50, 40])).split(4)
+        >>> old.te.tolist(), new.te.tolist()
+        ([30], [50, 40])
+        """
+        if (self.holder[1:] > self.holder[:-1]).all():  # as row windows without groups say them: nothing is copied
+            place = int(np.searchsorted(self.holder, first))
+            return Ends(self.holder[:place], self.te[:place]), Ends(self.holder[place:], self.te[place:])
+        new = self.holder >= first
+        return self.take(~new), self.take(new)
 
     def to_table(self) -> pa.Table:
         """To be stored or sent."""
@@ -81,6 +100,8 @@ def first_holder(producer: int, bucket: int) -> int:
 class HolderIndex:
     """Finds elements by their holders; built once for elements that stay together, searched for every resolution.
 
+    Elements that lie in the order in which their holders were given out need no index: a place follows from a holder.
+
     >>> index = HolderIndex(np.array([7, -1, 3, 7]))
     >>> positions, te = index.find(Ends(np.array([7, 5]), np.array([70, 50])))
     >>> positions.tolist(), te.tolist()
@@ -95,22 +116,34 @@ class HolderIndex:
             order = np.argsort(ids, kind="stable")
             positions, ids = positions[order], ids[order]
             steps = ids[1:] - ids[:-1]
-        self.positions, self.ids = positions, ids
         self.unique = bool((steps > 0).all())
+        self.lowest, self.highest = (int(ids[0]), int(ids[-1])) if len(ids) else (0, -1)
+        # Given out one after the other, and none is missing: the ids need not be kept, nor places in the same order.
+        self.dense = self.unique and self.highest - self.lowest + 1 == len(ids)
+        self.ids = None if self.dense else ids
+        straight = self.dense and len(ids) > 0 and bool((positions[1:] - positions[:-1] == 1).all())
+        self.first = int(positions[0]) if straight else None
+        self.positions = None if straight else positions
 
-    def __len__(self) -> int:
-        return len(self.ids)
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept."""
+        return sum(column.nbytes for column in (self.positions, self.ids) if column is not None)
 
     def find(self, ends: Ends) -> tuple[Indices, Times]:
         """The positions of the elements whose ends these are, and the ends."""
-        if not len(self.ids) or not len(ends):
+        if self.highest < self.lowest or not len(ends):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        lowest, highest = self.ids[0], self.ids[-1]
-        inside = (ends.holder >= lowest) & (ends.holder <= highest)
-        if not inside.all():
-            ends = ends.take(inside)
-        if self.unique and highest - lowest + 1 == len(self.ids):  # given out one after the other, and none is missing
-            return self.positions[ends.holder - lowest], ends.te
+        first, last = ends.span
+        if last < self.lowest or first > self.highest:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        if first < self.lowest or last > self.highest:
+            ends = ends.take((ends.holder >= self.lowest) & (ends.holder <= self.highest))
+        if self.first is not None:
+            return ends.holder + (self.first - self.lowest), ends.te
+        assert self.positions is not None
+        if self.ids is None:
+            return self.positions[ends.holder - self.lowest], ends.te
         places = np.searchsorted(self.ids, ends.holder)
         if self.unique:
             found = self.ids[places] == ends.holder

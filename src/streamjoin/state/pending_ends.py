@@ -86,7 +86,7 @@ class PendingEnds:
     @property
     def nbytes(self) -> int:
         """Bytes kept."""
-        return 32 * sum(len(part.id) for part in self.parts)
+        return sum(4 * part.id.nbytes + sum(index.nbytes for index in part.index) for part in self.parts)
 
     def add(self, members: tuple[Indices, Indices], te: Times, progress: tuple[int, int]) -> Indices:
         """Pairs are formed: the holders of their ends, -1 where the end is known already, as `te`.

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from streamjoin.algebra.interval import Times
@@ -25,6 +26,7 @@ from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_t
 
 SMALLEST_RING = 4
 LITTLE = 1 << 12  # rows that may be stored in vain
+_FIRST = np.zeros(1, np.int64)
 
 
 @dataclass
@@ -61,8 +63,20 @@ class RowRings:
         """Bytes kept."""
         return self.pool.nbytes + 4 * self.base.nbytes
 
-    def push(self, group: Indices, ts: Times, holder: Indices) -> Ends:
-        """Rows follow, of each group in their order; the ends that this makes known.
+    @property
+    def holder_nbytes(self) -> int:
+        """Those of the holders."""
+        return int(self.pool[1].nbytes)
+
+    def follow(self, group: Indices | None, ts: Times, holder: Indices) -> Ends:
+        """Rows follow in any order: by time, and by their holders, which count arrivals; see `push`."""
+        if not (ts[1:] > ts[:-1]).all():
+            order = np.lexsort((holder, ts))
+            group, ts, holder = None if group is None else group[order], ts[order], holder[order]
+        return self.push(group, ts, holder)
+
+    def push(self, group: Indices | None, ts: Times, holder: Indices) -> Ends:
+        """Rows follow, of each group in their order; the ends that this makes known. Without groups there is one.
 
         >>> rings = RowRings(2)
         >>> rings.push(np.array([0, 1, 0]), np.array([3, 4, 5]), np.array([100, 101, 102])).holder.tolist()
@@ -70,21 +84,51 @@ class RowRings:
         >>> rings.push(np.array([0]), np.array([9]), np.array([103])).te.tolist()
         [9]
         """
-        if not len(group):
+        if not len(ts):
             return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
-        self._make_room(group)
+        groups, added = (np.zeros(1, np.int64), np.array([len(ts)])) if group is None else _counted(group)
+        self._make_room(groups, added)
         number, self.next_part = self.next_part, self.next_part + 1
-        rows = np.stack([ts, holder, np.full(len(ts), number)])
         self.parts[number] = StoredPart(len(ts), len(ts))
-        out = push_rings(group, rows, self.size, self._rings, self.pool)
-        labels, gone = np.unique(out[2], return_counts=True)
-        for label, left in zip(labels.tolist(), gone.tolist(), strict=True):
-            self.parts[label].kept -= left
-            if not self.parts[label].kept:
-                del self.parts[label]
+        if len(groups) == 1:
+            ends, label = self._push_one(int(groups[0]), ts, holder, number)
+        else:
+            rows = np.stack([ts, holder, np.full(len(ts), number)])
+            out = push_rings(group, rows, self.size, self._rings, self.pool)
+            ends, label = Ends(out[0], out[1]), out[2]
+        for gone, left in zip(*(column.tolist() for column in _counted(label)), strict=True):
+            self.parts[gone].kept -= left
+            if not self.parts[gone].kept:
+                del self.parts[gone]
         if sum(part.rows for part in self.parts.values()) > 2 * self.rows + LITTLE:
             self._store_anew()
-        return Ends(out[0], out[1])
+        return ends
+
+    def _push_one(self, group: int, ts: Times, holder: Indices, number: int) -> tuple[Ends, Indices]:
+        """The same for rows of one group, without a step per row: what is pushed out, and the numbers of its parts.
+
+        First in, first out: row i that goes is ended by row i of those that came when the ring was full.
+        """
+        kept = int(self.count[group])
+        gone = max(0, kept + len(ts) - self.size)
+        te = ts[len(ts) - gone :]
+        old, new = min(gone, kept), max(0, gone - kept)  # new: rows that go in the step in which they come
+        ring = self._ring(group)
+        left = [_read(ring[column], int(self.head[group]), old) for column in (1, 2)]
+        if new:
+            left = [np.concatenate(columns) for columns in zip(left, (holder[:new], np.full(new, number)), strict=True)]
+        capacity = ring.shape[1]
+        self.head[group] = (self.head[group] + old) % capacity
+        self.count[group] = kept - old
+        free = (int(self.head[group]) + kept - old) % capacity
+        for column, values in enumerate((ts, holder, None)):
+            _write(ring[column], free, number if values is None else values[new:], len(ts) - new)
+        self.count[group] += len(ts) - new
+        return Ends(left[0], te), left[1]
+
+    def _ring(self, group: int) -> npt.NDArray[np.int64]:
+        first = int(self.base[group])
+        return self.pool[:, first : first + int(self.capacity[group])]
 
     def drain(self) -> Indices:
         """The holders of all rows kept; nothing is kept afterwards."""
@@ -96,8 +140,7 @@ class RowRings:
     def _rings(self) -> tuple[Indices, Indices, Indices, Indices]:
         return self.base, self.capacity, self.head, self.count
 
-    def _make_room(self, group: Indices) -> None:
-        groups, added = np.unique(group, return_counts=True)
+    def _make_room(self, groups: Indices, added: Indices) -> None:
         missing = int(groups[-1]) + 1 - len(self.base)
         if missing > 0:
             self.base, self.capacity, self.head, self.count = (
@@ -112,19 +155,22 @@ class RowRings:
         room = np.minimum(self.size, np.maximum(np.maximum(needed, 2 * self.capacity[groups]), SMALLEST_RING))
         total = int(room.sum())
         if self.used + total > self.pool.shape[1]:
-            self._enlarge(total)
+            self._enlarge(groups, room)
+            return
         to = self.used + np.cumsum(room) - room
         move_rings(groups, to, room, self._rings, self.pool, self.pool)
         self.used += total
 
-    def _enlarge(self, more: int) -> None:
-        """A pool with so many places more; the places that grown rings have left behind are not taken along."""
-        groups = np.flatnonzero(self.capacity)
-        room = self.capacity[groups]
+    def _enlarge(self, grown: Indices, larger: Indices) -> None:
+        """A pool in which these groups have so much room; places that rings have left behind are not taken along."""
+        capacity = self.capacity.copy()
+        capacity[grown] = larger
+        groups = np.flatnonzero(capacity)
+        room = capacity[groups]
         total = int(room.sum())
         # A single ring is as large as it will be asked to be; many grow one after the other, so there is some reserve.
-        reserve = (total + more) // 4 if len(groups) > 1 else 0
-        pool = np.zeros((3, total + more + reserve), np.int64)
+        reserve = total // 4 if len(groups) > 1 else 0
+        pool = np.zeros((3, total + reserve), np.int64)
         move_rings(groups, np.cumsum(room) - room, room, self._rings, self.pool, pool)
         self.pool, self.used = pool, total
 
@@ -163,3 +209,37 @@ class RowRings:
             self.push(*(columns[column].to_numpy() for column in ("group", "ts", "holder")))
             if number in self.parts:
                 self.parts[number].id = part_id
+
+
+def _counted(numbers: Indices) -> tuple[Indices, Indices]:
+    """The different numbers, in order, and how often each is there."""
+    if not len(numbers):
+        return numbers, numbers
+    starts = np.concatenate([_FIRST, np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
+    if (numbers[starts[1:]] > numbers[starts[:-1]]).all():  # in order already, as the parts of one group are
+        return numbers[starts], np.diff(starts, append=len(numbers))
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first > 4 * len(numbers):  # few of many: sorting is cheaper than a counter for each
+        return np.unique(numbers, return_counts=True)
+    count = np.bincount(numbers - first)
+    there = np.flatnonzero(count)
+    return there + first, count[there]
+
+
+def _read(column: Indices, first: int, rows: int) -> Indices:
+    """So many rows of a ring, from a place on."""
+    last = first + rows
+    if last <= len(column):
+        return column[first:last].copy()
+    return np.concatenate([column[first:], column[: last - len(column)]])
+
+
+def _write(column: Indices, first: int, values: Indices | int, rows: int) -> None:
+    """Put so many rows into a ring, from a place on: values, or one value for all."""
+    here = min(rows, len(column) - first)
+    if isinstance(values, int):
+        column[first : first + here] = values
+        column[: rows - here] = values
+    else:
+        column[first : first + here] = values[:here]
+        column[: rows - here] = values[here:]

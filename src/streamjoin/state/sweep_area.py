@@ -145,7 +145,14 @@ class SweepArea:
     @property
     def nbytes(self) -> int:
         """Bytes kept."""
-        return sum(kept.run.rows.nbytes for kept in self.kept)
+        expiry = sum(kept.expiry.nbytes for kept in self.kept if kept.expiry is not None)
+        return sum(kept.run.rows.nbytes for kept in self.kept) + expiry + self.holder_nbytes
+
+    @property
+    def holder_nbytes(self) -> int:
+        """Those of holders, and of what finds rows by them."""
+        held = [kept for kept in self.kept if kept.run.rows.holder is not None]
+        return sum(len(kept.run) * 8 + kept.index.nbytes for kept in held)
 
     def insert(self, run: Run) -> Kept:
         """Keep a run. Runs are merged when the area is purged, not here, so that marks can be made beside this one."""
@@ -260,7 +267,10 @@ class SweepArea:
         alive, gone = expired_mask(self.matching.ends(everything, order), self.progress)
         if gone:
             order = order[alive]
-        run = self.matching.run_of(_known(everything.take(order)))
+        # Where each run follows the one before nothing need be moved. Ends are written in place: only into a copy.
+        copied = len(parts) > 1 and everything.te.flags.writeable
+        stays = copied and not gone and bool((order == np.arange(len(order))).all())
+        run = self.matching.run_of(_known(everything if stays else everything.take(order)))
         layout = Layout.merged([self._layout(part) for part in parts], [len(part.run) for part in parts], order)
         layout = layout.tidied(run.rows.nbytes / max(1, len(run)))
         if not self.tracked:

@@ -42,6 +42,11 @@ class QueuePart:
         self.first = int(self.times.min())
 
     @cached_property
+    def in_order(self) -> bool:
+        """Whether the rows came in the order of time: then there is nothing to sort, and nothing to copy."""
+        return bool((self.times[1:] >= self.times[:-1]).all())
+
+    @cached_property
     def order(self) -> Indices:
         """The rows in the order of time."""
         return np.argsort(self.times, kind="stable")
@@ -49,23 +54,27 @@ class QueuePart:
     @cached_property
     def sorted_times(self) -> Times:
         """The times in order."""
-        return self.times[self.order]
+        return self.times if self.in_order else self.times[self.order]
 
     def __len__(self) -> int:
         return len(self.times) - self.taken
 
-    def due(self, before: int) -> Indices:
-        """The positions of the rows whose time is now before `before`."""
-        reached = int(np.searchsorted(self.sorted_times, before))
-        positions = self.order[self.taken : reached]
+    def due(self, before: int) -> tuple[Times, pa.Table]:
+        """The rows whose time is now before `before`, in the order of time; they are gone then."""
+        taken, reached = self.taken, int(np.searchsorted(self.sorted_times, before))
         self.taken = reached
         self.first = int(self.sorted_times[reached]) if reached < len(self.times) else FOREVER
-        return positions
+        times = self.sorted_times[taken:reached]
+        if self.in_order:
+            return times, self.rows.slice(taken, reached - taken)
+        return times, self.rows.take(pa.array(self.order[taken:reached]))
 
     def left(self) -> tuple[Times, pa.Table]:
         """What is still there."""
         if not self.taken:
             return self.times, self.rows
+        if self.in_order:
+            return self.times[self.taken :], self.rows.slice(self.taken)
         positions = np.sort(self.order[self.taken :])
         return self.times[positions], self.rows.take(pa.array(positions))
 
@@ -107,14 +116,13 @@ class TimeQueue:
         due = [part for part in self.parts if part.first < before]
         if not due:
             return None
-        times, rows = [], []
-        for part in due:
-            positions = part.due(before)
-            times.append(part.times[positions])
-            rows.append(part.rows.take(pa.array(positions)))
+        taken = [part.due(before) for part in due]
         self.parts = [part for part in self.parts if len(part)]
         self._merge()
-        return np.concatenate(times), pa.concat_tables(rows).combine_chunks()
+        if len(taken) == 1:
+            return taken[0][0], taken[0][1].combine_chunks()
+        rows = pa.concat_tables([rows for _, rows in taken]).combine_chunks()
+        return np.concatenate([times for times, _ in taken]), rows
 
     def _merge(self) -> None:
         if len(self.parts) <= MOST_PARTS:
