@@ -26,7 +26,8 @@ CASES: dict[str, tuple[str, int, int, dict[str, Any]]] = {
            GROUP BY R.k HAVING COUNT(*) > 1""", 3, 2, {},
     ),
     "set operators": (
-        "SELECT k, v FROM R [RANGE 8 SECONDS] EXCEPT SELECT k, v FROM S [ROWS 7] UNION SELECT k, lo FROM S [NOW]", 4, 2, {},
+        "SELECT k, v FROM R [RANGE 8 SECONDS] EXCEPT SELECT k, v FROM S [ROWS 7] UNION SELECT k, lo FROM S [NOW]",
+        4, 2, {},
     ),
     "outer join by band": (
         "SELECT R.id, S.id AS other FROM R [RANGE 5 SECONDS] LEFT JOIN S [ROWS 3] ON abs(R.v - S.v) <= 0.5", 3, 2, {},
