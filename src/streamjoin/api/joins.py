@@ -14,7 +14,8 @@ from streamjoin.algebra import Direction, Predicate, Validity, Window, Within, b
 from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.api.row_windows import has_row_window, join_with_row_windows
 from streamjoin.errors import CallError
-from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall, NearestCall, is_time, run_best_match
+from streamjoin.spark.build import JoinCall, is_time, run_best_match
+from streamjoin.spark.choices import AsOfCall, BestMatchCall, NearestCall
 
 
 def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:

@@ -58,7 +58,7 @@ from streamjoin.plan.relation import (
 )
 from streamjoin.plan.rules import below_window
 from streamjoin.spark.figures import Figures
-from streamjoin.spark.frames import InputFrame, arrow_type, common_type, reason
+from streamjoin.spark.frames import InputFrame, arrow_type, reason
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.lifetimes_frame import (
     HIDDEN,
@@ -75,6 +75,7 @@ from streamjoin.spark.lifetimes_frame import (
 )
 from streamjoin.spark.lifetimes_stage import Config, ElementStage
 from streamjoin.spark.lifetimes_tasks import ByColumns, ByJoin, OperateElements, PackElements, Placing, ReadStream
+from streamjoin.spark.lifetimes_types import alike
 from streamjoin.spark.packing import PACKED_SCHEMA
 from streamjoin.spark.predicates import bind_predicates
 from streamjoin.spark.processor import StageProcessor
@@ -139,7 +140,7 @@ class QueryRun:
             case Projection():
                 return self.lower(relation.child, settled=settled).projected(relation.computed)
             case Union():
-                parts = self._alike([self.lower(part, settled=settled) for part in relation.parts], "UNION")
+                parts = alike([self.lower(part, settled=settled) for part in relation.parts], "UNION")
                 return parts[0].united(parts[1:])
             case Join():
                 return self._join(relation, settled)
@@ -252,7 +253,7 @@ class QueryRun:
     # -- operators -----------------------------------------------------------------------------------------------------
 
     def _set(self, operator: SetOperator, relation: Relation, settled: bool) -> ElementFrame:
-        parts = self._alike([self.lower(child, settled=False) for child in relation.children], operator.upper())
+        parts = alike([self.lower(child, settled=False) for child in relation.children], operator.upper())
         types = parts[0].types
         config = Multiplicity(operator, parts[0].schema, producer=self._producer(), method=self.method)
         placing = ByColumns(parts[0].names, parts[0].names, self.buckets)
@@ -312,30 +313,6 @@ class QueryRun:
         # So are plus and minus tuples where their place is by content, which includes their times.
         scattered = self.method == "negative" and isinstance(plan.partitioning, MatrixPartitioning)
         return plan_join(replace(node, buckets=1)) if scattered or any(plan.followed) else plan
-
-    def _alike(self, parts: list[ElementFrame], what: str) -> list[ElementFrame]:
-        """Parts of a set operator: as many columns each, in common types, under the names of the first."""
-        widths = {len(part.types) for part in parts}
-        if len(widths) > 1:
-            raise CallError(
-                f"{what} needs parts with as many columns each, got {' and '.join(str(len(p.types)) for p in parts)}",
-                hint="select the same columns on both sides",
-            )
-        types = list(parts[0].types)
-        for part in parts[1:]:
-            for number, mine in enumerate(part.types):
-                types[number] = StructField(types[number].name, self._common(part, types[number], mine, what))
-        return [part.cast_to(types) if tuple(types) != part.types else part for part in parts]
-
-    def _common(self, part: ElementFrame, one: StructField, two: StructField, what: str) -> DataType:
-        if one.dataType == two.dataType:
-            return one.dataType
-        empty = part.frame.sparkSession.range(0)
-        sides = [
-            InputFrame(number, empty.select(F.lit(None).cast(each.dataType).alias(each.name)))
-            for number, each in enumerate((one, two))
-        ]
-        return common_type((sides[0], sides[1]), (one.name, two.name), what)
 
     # -- stages --------------------------------------------------------------------------------------------------------
 

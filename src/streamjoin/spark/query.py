@@ -27,7 +27,8 @@ from streamjoin.plan.relation import (
     Stream,
 )
 from streamjoin.plan.stored import to_stored
-from streamjoin.spark.build import AsOfCall, BestMatchCall, JoinCall, default_buckets, run_best_match
+from streamjoin.spark.build import JoinCall, default_buckets, run_best_match
+from streamjoin.spark.choices import AsOfCall, BestMatchCall
 from streamjoin.spark.explain import QueryPlan, remember
 from streamjoin.spark.frames import InputFrame, arrow_type, reason
 from streamjoin.spark.lifetimes_run import QueryRun
