@@ -216,22 +216,23 @@ def _lifetimes_outcomes(
 ) -> Outcomes:
     sizes = lifetimes.QUICK_SIZES if quick else lifetimes.SIZES
     effort = replace(QUICK if quick else Effort(), repetitions=repetitions)
+    plots = lifetimes_report.FOLDER / "quick" if quick else lifetimes_report.FOLDER
     with _progress(console) as say:
         track = lifetimes.Track(asdict(effort), folder, say)
         for query in lifetimes.QUERIES:
             if query in asked:
                 raced = lifetimes.measure_query(track, query, sizes)
-                lifetimes_report.write_plot(query, lifetimes_report.query_plot(raced))
+                lifetimes_report.write_plot(query, lifetimes_report.query_plot(raced), plots)
                 yield query, raced.verdicts, raced, lifetimes_report.query_table(raced)
         if "sorting" in asked:
             sorting = lifetimes.measure_sorting(track, sizes)
-            lifetimes_report.write_plot("sorting", lifetimes_report.sorting_plot(sorting))
+            lifetimes_report.write_plot("sorting", lifetimes_report.sorting_plot(sorting), plots)
             yield "sorting", sorting.verdicts, sorting, lifetimes_report.sorting_table(sorting)
         if "large" in asked:
             methods = ("direct",) if quick else ("direct", "negative")
             large = lifetimes.measure_large(track, lifetimes.QUICK_LARGE if quick else lifetimes.LARGE, methods)
             yield "large", large.verdicts, large, lifetimes_report.large_table(large)
-    console.print(f"plots: {lifetimes_report.FOLDER / 'index.html'}", highlight=False, soft_wrap=True)
+    console.print(f"plots: {plots / 'index.html'}", highlight=False, soft_wrap=True)
 
 
 def _streaming_outcomes(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -37,6 +37,7 @@ LARGE: Final = 10_000_000
 QUICK_LARGE: Final = 10_000
 MOST_MEMORY: Final = 2 << 30
 BEARABLE: Final = 100_000  # beyond it a walk through the list takes minutes per repetition
+SORTED_TUPLES: Final = 100_000  # of each stream in a repetition about sorting, for the same reason
 SMALL: Final = 10_000  # up to here the document's gain is asked for
 GAIN: Final = 1.4
 
@@ -189,6 +190,7 @@ def measure_query(track: Track, query: QueryName, sizes: Sequence[int]) -> Query
 def measure_sorting(track: Track, sizes: Sequence[int]) -> SortingOutcome:
     """Lazy sorting against insertion, as far as insertion can be waited for."""
     found = {}
+    track = replace(track, effort={**track.effort, "tuples": min(track.effort["tuples"], SORTED_TUPLES)})
     for size in sizes:
         track.say(f"join of time windows of {size:,} tuples: sorted lazily and by insertion ...")
         sortings = ["none", "lazy", "halving", *(["walking"] if size <= BEARABLE else [])]
