@@ -138,7 +138,8 @@ class QueryRun:
         by = self._by(window, source)
         columns = [column for _, column in stream.reads]
         if isinstance(window, Rows) and not frame.isStreaming:
-            # In a batch nobody knows who came first: among equal time stamps the order is by all columns.
+            # In a batch nobody knows who came first: among equal time stamps the order is by all columns, as the frame
+            # has them. So those that the query does not read come along: its result must not depend on what it reads.
             ties = [column for column in source.columns if column not in (*columns, *by, *times)]
         else:
             ties = []
@@ -167,7 +168,9 @@ class QueryRun:
         config = RowWindow(window.size, groups, window.drain, producer=self._producer())
         grouped = tuple(names[len(columns) : len(columns) + len(by)])
         placing = ByColumns(tuple(names[: len(columns)]), grouped, self.buckets if by else 1)
-        return self._stage(config, [elements], payload, placing, placing.buckets, settled)
+        carried = [*columns, *by, *ties]
+        order = tuple(carried.index(column) for column in source.columns if column in carried)
+        return self._stage(config, [elements], payload, placing, placing.buckets, settled, ties=order)
 
     def _window(self, stream: Stream, source: InputFrame) -> tuple[Window, list[str]]:
         assert stream.window is not None
@@ -293,13 +296,14 @@ class QueryRun:
         buckets: int,
         settled: bool,
         owner: JoinPlan | None = None,
+        ties: tuple[int, ...] = (),
     ) -> ElementFrame:
         streaming = any(part.streaming for part in inputs)
         channel, labels = self._channel(), bucket_labels(buckets)
         schema = pa.schema([pa.field(f"c{n}", arrow_type(each.dataType, each.name)) for n, each in enumerate(types)])
         stage = ElementStage(
             config, schema, tuple(part.channels for part in inputs), channel, settled, settled and self.ordered,
-            self.late, not streaming, owner,
+            self.late, not streaming, owner, ties,
         )  # fmt: skip
         packed = []
         for number, part in enumerate(inputs):

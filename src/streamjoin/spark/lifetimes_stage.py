@@ -11,7 +11,7 @@ after they have left.
 from __future__ import annotations
 
 from collections import ChainMap, Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -47,7 +47,8 @@ Config = RowWindow | Multiplicity | Aggregating | TemporalJoin | StreamOf
 class ElementStage:
     """An operator over lifetimes. `schema` is that of its results; `inputs` are the channels of each input.
 
-    `at_once`: the input is complete, so arrival means nothing, and equal time stamps are ordered by content.
+    `at_once`: the input is complete, so arrival means nothing, and rows of equal time stamps are ordered by `ties`:
+    places of their columns, those of the payload first, then those that came along for the window.
     """
 
     name: ClassVar[StageName] = "lifetimes"
@@ -60,6 +61,7 @@ class ElementStage:
     late: LatePolicy = "drop"
     at_once: bool = False
     join: JoinPlan | None = None  # which of a join's pairs belong to a bucket
+    ties: tuple[int, ...] = ()
 
     @property
     def identity(self) -> dict[str, str]:
@@ -137,7 +139,7 @@ class RunningElementStage:
             batch = batch.take(~late)
         window = self.config.config
         if self.config.at_once and isinstance(window, RowWindow):
-            batch = in_content_order(batch)
+            batch = in_content_order(batch, self.config.ties)
             # What came along for the order only goes no further.
             proof = None if batch.proof is None else batch.proof.select(range(len(window.by)))
             batch = replace(batch, proof=proof)
@@ -254,18 +256,18 @@ class RunningElementStage:
         self.reached = {(channel, bucket): time for channel, bucket, time in manifest["reached"]}
 
 
-def in_content_order(batch: Batch) -> Batch:
-    """The rows in the order of their time stamps, then of all column values: of a batch nobody knows who came first.
+def in_content_order(batch: Batch, ties: Sequence[int]) -> Batch:
+    """The rows by their time stamps, then by the values of columns: of a batch nobody knows who came first.
 
     >>> rows = Batch(pa.table({"a": ["y", "x"]}), np.array([5, 5]), np.array([9, 9]), np.zeros(2, np.int64))
-    >>> in_content_order(rows).payload.to_pydict()
+    >>> in_content_order(rows, [0]).payload.to_pydict()
     {'a': ['x', 'y']}
     """
     order = np.argsort(batch.ts, kind="stable")
     ts = batch.ts[order]
     columns = [*batch.payload.columns, *(batch.proof.columns if batch.proof is not None else ())]
-    if (ts[1:] == ts[:-1]).any() and columns:
+    if (ts[1:] == ts[:-1]).any() and ties:
         which = np.concatenate([[0], np.cumsum(ts[1:] != ts[:-1])])
-        content = pa.table(columns, names=[str(number) for number in range(len(columns))])
+        content = pa.table([columns[place] for place in ties], names=[str(place) for place in ties])
         order = order[tie_order(content.take(pa.array(order)), which, ())]
     return batch.take(order)
