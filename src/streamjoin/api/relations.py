@@ -27,6 +27,7 @@ from streamjoin.plan.relation import (
 from streamjoin.plan.rules import optimise
 from streamjoin.spark.query import QueryCall, arrow_schema
 
+_AGGREGATES = '{"mean": ("avg", "speed"), "n": "count"}'
 _OPTIONS = ("lateness", "late", "invalid", "emit", "output", "method", "validity", "buckets")
 
 
@@ -111,10 +112,13 @@ def aggregate(
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise CallError(
             f"aggregates is a dict from names to functions and columns, got {aggregates!r}",
-            hint='{"mean": ("avg", "speed"), "n": "count"}',
+            hint=_AGGREGATES,
         )
-    keys = tuple([by] if isinstance(by, str) else by or ())
+    keys = _groups(by)
     asked = tuple(_aggregate(name, each) for name, each in aggregates.items())
+    for each in asked:
+        if each.name.lower() in {key.lower() for key in keys}:
+            raise CallError(f"the result would have two columns {each.name!r}", hint="give the aggregate another name")
     needed = (*keys, *(each.column for each in asked if each.column is not None))
     _check_columns(frame, needed)
     stream = _stream(0, frame, time, window, tuple(dict.fromkeys(needed)))
@@ -201,9 +205,23 @@ def intersect(
     return _run(frames, Intersection(left, right, all), options)
 
 
+def _groups(by: Any) -> tuple[str, ...]:
+    keys = () if by is None else (by,) if not isinstance(by, list | tuple) else tuple(by)
+    for key in keys:
+        if not isinstance(key, str):
+            raise CallError(f"by takes names of columns, got {key!r}", hint="make it a column of its own")
+        if keys.count(key) > 1:
+            raise CallError(f"by has {key!r} twice", hint="name every group once")
+    return keys
+
+
 def _aggregate(name: str, asked: Any) -> Aggregate:
-    function, column = (asked, None) if isinstance(asked, str) else (*asked, None)[:2]
-    return Aggregate(function, column, name)
+    given = asked if isinstance(asked, list | tuple) else (asked,)
+    if len(given) not in (1, 2) or not all(isinstance(each, str) for each in given):
+        raise CallError(
+            f"the aggregate {name!r} is a function, or a function and a column, got {asked!r}", hint=_AGGREGATES
+        )
+    return Aggregate(given[0], given[1] if len(given) > 1 else None, name)
 
 
 def _check_columns(frame: DataFrame, names: Sequence[str]) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from streamjoin.algebra import Equals, Predicate, Rows, Theta, join_type
 from streamjoin.algebra.predicate import conjuncts
 from streamjoin.api.relations import check_window, per_input
-from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.errors import CallError, UnsupportedError, unknown_column
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.naming import name_columns
 from streamjoin.plan.relation import Join, Projection, Query, Stream
@@ -42,15 +43,16 @@ def join_with_row_windows(frames: Sequence[DataFrame], options: dict[str, Any]) 
             hint='use outer="snapshot": the parts of its validity without a partner',
         )
     if not isinstance(frames, list | tuple) or len(frames) != 2:
-        raise CallError("a join needs two frames", hint="sj.join([a, b], ...)")
+        got = len(frames) if isinstance(frames, list | tuple) else 1
+        raise CallError(f"a join with a row window takes two frames, got {got}", hint="sj.join([a, b], ...)")
     schemas = [arrow_schema(frame, f"input {number}") for number, frame in enumerate(frames)]
     times, windows = (per_input(options.get(name), 2, name) for name in ("time", "window"))
     sides = []
     for number, (schema, time, window) in enumerate(zip(schemas, times, windows, strict=True)):
         check_window(window, time)
         sides.append(Stream(str(number), tuple((f"{number}.{name}", name) for name in schema.names), time, window))
-    by = _listed(options.get("by"))
-    predicates, theta = _condition(options, by, schemas)
+    by, keys = _keys(options, schemas)
+    predicates, theta = _condition(options.get("where"), keys, schemas)
     kinds = [dict(zip(schema.names, schema.types, strict=True)) for schema in schemas]
     naming = name_columns(
         [schema.names for schema in schemas], kinds, by=by, how=how, suffix=options.get("suffix", "_right"),
@@ -68,33 +70,57 @@ def join_with_row_windows(frames: Sequence[DataFrame], options: dict[str, Any]) 
     return QueryCall(named, Query(relation), relation, **chosen).run()
 
 
-def _condition(options: dict[str, Any], by: list[Any], schemas: Sequence[Any]) -> tuple[list[Predicate], str | None]:
-    predicates: list[Predicate] = [Equals(f"0.{key}", f"1.{key}") for key in by]
-    keys = zip(_listed(options.get("left_by")), _listed(options.get("right_by")), strict=True)
-    predicates += [Equals(f"0.{one}", f"1.{two}") for one, two in keys]
-    texts = []
-    for part in conjuncts(options.get("where")):
+def _keys(options: dict[str, Any], schemas: Sequence[pa.Schema]) -> tuple[list[str], list[Predicate]]:
+    """The keys that appear once in the result, and all keys as predicates."""
+    by, left, right = (_listed(options.get(name)) for name in ("by", "left_by", "right_by"))
+    if by and (left or right):
+        raise CallError("give either by= or left_by= and right_by=, not both")
+    if len(left) != len(right):
+        raise CallError(f"left_by and right_by must be equally many, got {len(left)} and {len(right)}")
+    for key in by:
+        if by.count(key) > 1:
+            raise CallError(f"by has {key!r} twice", hint="name every key once")
+    pairs = zip(by or left, by or right, strict=True)
+    return by, [Equals(_numbered(one, 0, schemas), _numbered(two, 1, schemas)) for one, two in pairs]
+
+
+def _condition(where: Any, keys: list[Predicate], schemas: Sequence[pa.Schema]) -> tuple[list[Predicate], str | None]:
+    """Keys and `where`: the predicates over numbered columns, and the text of what is left."""
+    if where is not None and not isinstance(where, Predicate):
+        raise CallError(
+            f"where must be a predicate, got {where!r}",
+            hint='write where=sj.equals("k") & sj.band("v", below=1, above=1), or sj.theta("l.a < r.b")',
+        )
+    predicates, texts = list(keys), []
+    for part in conjuncts(where):
         if isinstance(part, Theta):
             expression = Expression.parse(part.text, list(schemas))
             texts.append(f"({expression.spark_sql(lambda number, column: f'{number}.{column}')})")
         else:
-            predicates.append(_numbered(part))
+            predicates.append(_over_both(part, schemas))
     return predicates, " AND ".join(texts) or None
 
 
-def _numbered(predicate: Predicate) -> Predicate:
+def _over_both(predicate: Predicate, schemas: Sequence[pa.Schema]) -> Predicate:
     """The predicate over the columns of both inputs, side by side."""
     sides: dict[str, Any] = {}
     for number, side in enumerate(("left", "right")):
         columns = getattr(predicate, side)
-        names = columns if isinstance(columns, tuple) else (columns,)
-        if not all(isinstance(name, str) for name in names):
-            raise UnsupportedError(
-                "predicates of joins with row windows take names of columns", hint="make it a column of its own"
-            )
-        numbered = tuple(f"{number}.{name}" for name in names)
-        sides[side] = numbered if isinstance(columns, tuple) else numbered[0]
+        several = isinstance(columns, tuple)
+        numbered = tuple(_numbered(name, number, schemas) for name in (columns if several else (columns,)))
+        sides[side] = numbered if several else numbered[0]
     return replace(predicate, **sides)  # type: ignore[type-var]
+
+
+def _numbered(name: Any, number: int, schemas: Sequence[pa.Schema]) -> str:
+    """The name of an input's column beside those of the other input."""
+    if not isinstance(name, str):
+        raise UnsupportedError(
+            "predicates of joins with row windows take names of columns", hint="make it a column of its own"
+        )
+    if name not in schemas[number].names:
+        raise unknown_column(name, schemas[number].names, f"input {number}")
+    return f"{number}.{name}"
 
 
 def _coalesced(sources: Sequence[str]) -> str:

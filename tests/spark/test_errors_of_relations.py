@@ -1,0 +1,217 @@
+"""A wrong call fails when it is made: the functions over lifetimes, and joins with row windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import streamjoin as sj
+from tests.spark.wrong_calls import Call, Frames, Wrong, check, make_frames, timed
+
+OPTIONS = "the options are lateness, late, invalid, emit, output, validity, buckets"
+A_WINDOW = 'window=sj.Range("5 seconds"), sj.Rows(100), or sj.Validity("from", "to")'
+A_DICT = '{"mean": ("avg", "speed"), "n": "count"}'
+
+
+def aggregate(aggregates: Any, axis: str = "long", **options: Any) -> Call:
+    chosen = {"time": "ts", "window": sj.Now(), **options}
+    return lambda frames: sj.aggregate(getattr(frames, axis), aggregates, **chosen)
+
+
+def distinct(**options: Any) -> Call:
+    return lambda frames: sj.distinct(frames.long, **options)
+
+
+def of_frames(function: Any, *columns: list[str], **options: Any) -> Call:
+    """A set operator over selections of the same frame."""
+    chosen = {"time": "ts", "window": sj.Now(), **options}
+    return lambda frames: function([frames.long.select(*names) for names in columns], **chosen)
+
+
+AGGREGATES: dict[str, Wrong] = {
+    "nothing": (aggregate({}), "aggregates is a dict from names to functions and columns, got {}", A_DICT),
+    "no dict": (
+        aggregate(["count"]), "aggregates is a dict from names to functions and columns, got ['count']", A_DICT,
+    ),
+    "neither a function nor a pair": (
+        aggregate({"n": 3}), "the aggregate 'n' is a function, or a function and a column, got 3", A_DICT,
+    ),
+    "a function and two columns": (
+        aggregate({"n": ("sum", "v", "speed")}),
+        "the aggregate 'n' is a function, or a function and a column, got ('sum', 'v', 'speed')", A_DICT,
+    ),
+    "an unknown function": (
+        aggregate({"m": ("median", "v")}), "unknown aggregate 'median'", "use one of count, sum, avg, min, max, stddev",
+    ),
+    "a function that needs a column": (
+        aggregate({"m": "sum"}), "sum needs a column", "only count works without one",
+    ),
+    "a misspelt column": (
+        aggregate({"m": ("sum", "spede")}), "the frame has no column 'spede'", "did you mean 'speed'?",
+    ),
+    "a misspelt group": (aggregate({"n": "count"}, by="nam"), "the frame has no column 'nam'", "did you mean 'name'?"),
+    "a group twice": (aggregate({"n": "count"}, by=["name", "name"]), "by has 'name' twice", "name every group once"),
+    "a group that is no name": (
+        aggregate({"n": "count"}, by=3), "by takes names of columns, got 3", "make it a column of its own",
+    ),
+    "two results of one name": (
+        aggregate({"name": "count"}, by="name"), "the result would have two columns 'name'",
+        "give the aggregate another name",
+    ),
+    "a result named like the validity": (
+        aggregate({"valid_to": "count"}),
+        "the result would have two columns 'valid_to': the query's, and the one that says when it holds",
+        'rename it with AS, or name the validity with validity=("from", "to")',
+    ),
+}  # fmt: skip
+
+WINDOWS: dict[str, Wrong] = {
+    "no window": (distinct(time="ts"), "a window says how long a row is valid, got window=None", A_WINDOW),
+    "a window that is none": (
+        distinct(time="ts", window=5), "a window says how long a row is valid, got window=5", A_WINDOW,
+    ),
+    "no time": (distinct(window=sj.Now()), "a window needs a time column", 'time="ts"'),
+    "a time beside a validity": (
+        distinct(time="ts", window=sj.Validity("ts", "speed")), "a Validity names its own time columns",
+        "leave time= out",
+    ),
+    "a misspelt time": (distinct(time="tss", window=sj.Now()), "the frame has no column 'tss'", "did you mean 'ts'?"),
+    "a time that is no name": (
+        distinct(time=3, window=sj.Now()), "time must be the name of a column, got 3", "make it a column of its own",
+    ),
+    "no buckets": (distinct(time="ts", window=sj.Now(), buckets=0), "buckets must be at least 1, got 0", None),
+    "an option that does not exist": (
+        distinct(time="ts", window=sj.Now(), how="left"), "there is no option 'how'", OPTIONS,
+    ),
+}  # fmt: skip
+
+SETS: dict[str, Wrong] = {
+    "no list": (
+        lambda frames: sj.union(3, time="ts", window=sj.Now()),  # type: ignore[arg-type]
+        "union takes a list of frames, got 3", "sj.union([a, b], ...)",
+    ),
+    "no frames": (
+        lambda frames: sj.union([], time="ts", window=sj.Now()), "union takes a list of frames, got []",
+        "sj.union([a, b], ...)",
+    ),
+    "one frame": (of_frames(sj.except_, ["ts", "v"]), "except_ takes two frames, got 1", "sj.except_([a, b], ...)"),
+    "three frames": (
+        of_frames(sj.intersect, ["ts"], ["ts"], ["ts"]), "intersect takes two frames, got 3",
+        "sj.intersect([a, b], ...)",
+    ),
+    "more windows than frames": (
+        of_frames(sj.union, ["ts"], ["ts"], window=[sj.Now()] * 3),
+        "window needs one value, or one per input, got 3 for 2 inputs", None,
+    ),
+    "other columns": (
+        of_frames(sj.union, ["ts", "v"], ["ts", "v", "name"]),
+        "UNION needs parts with as many columns each, got 1 and 2", "select the same columns on both sides",
+    ),
+    "other types": (
+        of_frames(sj.except_, ["ts", "v"], ["ts", "name"]),
+        "EXCEPT compares 'v' (double) and 'name' (string), which have no common type", "cast one of them",
+    ),
+    "other axes": (
+        lambda frames: sj.union([frames.long, frames.timestamp], time="ts", window=sj.Now()),
+        "the time of stream 1 is timestamp, on another axis than the others'", "cast the time columns to one type",
+    ),
+    "times with and without a zone": (
+        lambda frames: sj.union([frames.timestamp, frames.ntz], time="ts", window=sj.Now()),
+        "the time of stream 1 is timestamp_ntz, and another stream's is timestamp", "cast the time columns to one type",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> Frames:
+    return make_frames(spark)
+
+
+CALLS = AGGREGATES | {f"window: {name}": wrong for name, wrong in WINDOWS.items()}
+CALLS |= {f"sets: {name}": wrong for name, wrong in SETS.items()}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_calls(frames: Frames, name: str) -> None:
+    check(frames, CALLS[name], sj.CallError)
+
+
+UNSUPPORTED: dict[str, Wrong] = {
+    "late rows as rows": (
+        distinct(time="ts", window=sj.Now(), late="output"),
+        'late="output" is for joins of two frames: a row of a query may be part of many results',
+        'use late="drop" (counted in sj.progress) or late="fail"',
+    ),
+    "invalid rows as rows": (
+        distinct(time="ts", window=sj.Now(), invalid="output"),
+        'invalid="output" is for joins of two frames: a query has no column for such rows',
+        'use invalid="fail" or invalid="drop"',
+    ),
+    "a changelog": (
+        distinct(time="ts", window=sj.Now(), output="changelog"),
+        'output="changelog" of a query is not there yet',
+        "ISTREAM (SELECT ...) and DSTREAM (SELECT ...) give what appears and disappears, with its time",
+    ),
+    "a sum of text": (
+        aggregate({"m": ("sum", "name")}), "sum of column 'name', which is string", "cast the column to a number first",
+    ),
+    "an outer join by row": (
+        timed(sj.Rows(3), by="name", how="left"),
+        "a left join by row is not there for row windows: whether a row met anybody may change while ends are unknown",
+        'use outer="snapshot": the parts of its validity without a partner',
+    ),
+    "an option of other joins": (
+        timed(sj.Rows(3), idle_after="1 minute"), "idle_after= does not go with a row window yet",
+        "use a window of time",
+    ),
+    "late rows of each input": (
+        timed(sj.Rows(3), late=["drop", "fail"]), "late= takes one value for both inputs with a row window",
+        'late="drop" or "fail"',
+    ),
+    "a predicate over an expression": (
+        timed(sj.Rows(3), where=sj.equals(F.col, "v")),  # type: ignore[arg-type]
+        "predicates of joins with row windows take names of columns", "make it a column of its own",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_what_is_not_done_yet(frames: Frames, name: str) -> None:
+    check(frames, UNSUPPORTED[name], sj.UnsupportedError)
+
+
+ROW_WINDOWS: dict[str, Wrong] = {
+    "one frame": (
+        lambda frames: sj.join([frames.long], time="ts", window=sj.Rows(3)),
+        "a join with a row window takes two frames, got 1", "sj.join([a, b], ...)",
+    ),
+    "a row window beside none": (
+        timed([sj.Rows(3), None]), "a window says how long a row is valid, got window=None", A_WINDOW,
+    ),
+    "a misspelt key": (timed(sj.Rows(3), by="nam"), "input 0 has no column 'nam'", "did you mean 'name'?"),
+    "a misspelt key on the right": (
+        timed(sj.Rows(3), left_by="v", right_by="w"), "input 1 has no column 'w'", "it has 'ts', 'speed', 'name', 'v'",
+    ),
+    "a misspelt column of the window": (
+        timed(sj.Rows(3, by="nam")), "input 0 has no column 'nam'", "did you mean 'name'?",
+    ),
+    "more left than right keys": (
+        timed(sj.Rows(3), left_by=["ts", "v"], right_by="ts"),
+        "left_by and right_by must be equally many, got 2 and 1", None,
+    ),
+    "by and left_by": (
+        timed(sj.Rows(3), by="ts", left_by="ts"), "give either by= or left_by= and right_by=, not both", None,
+    ),
+    "a misspelt column of a condition": (
+        timed(sj.Rows(3), where=sj.band("spede", "v", below=1, above=1)),
+        "input 0 has no column 'spede'", "did you mean 'speed'?",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROW_WINDOWS)
+def test_wrong_joins_with_row_windows(frames: Frames, name: str) -> None:
+    check(frames, ROW_WINDOWS[name], sj.CallError)
