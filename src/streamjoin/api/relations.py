@@ -66,6 +66,12 @@ def cql(spark: SparkSession, text: str, *, time: Any = "ts", **options: Any) -> 
             f"cql needs a SparkSession first, got {type(spark).__name__}", hint='sj.cql(spark, "SELECT ...")'
         )
     frames = {name: value for name, value in options.items() if name not in _OPTIONS}
+    for name, value in frames.items():
+        if not hasattr(value, "mapInArrow"):
+            raise CallError(
+                f"{name}={value!r} is neither an option of cql nor a stream of the query, which is a DataFrame",
+                hint="the options are time, " + ", ".join(_OPTIONS),
+            )
     if not frames:
         raise CallError("a query needs its streams by name", hint='sj.cql(spark, "SELECT * FROM R [NOW]", R=frame)')
     schemas = {name: arrow_schema(frame, f"stream {name}") for name, frame in frames.items()}

@@ -73,13 +73,14 @@ from streamjoin.spark.lifetimes_frame import (
     renamed,
     time_of,
 )
-from streamjoin.spark.lifetimes_stage import Config, ElementStage
+from streamjoin.spark.lifetimes_stage import Config, ElementStage, Leaves
 from streamjoin.spark.lifetimes_tasks import ByColumns, ByJoin, OperateElements, PackElements, Placing, ReadStream
 from streamjoin.spark.lifetimes_types import alike
 from streamjoin.spark.packing import PACKED_SCHEMA
 from streamjoin.spark.predicates import bind_predicates
 from streamjoin.spark.processor import StageProcessor
 from streamjoin.spark.stream import check_session, unpack_rows
+from streamjoin.state.holders import MOST_PRODUCERS
 
 
 @dataclass
@@ -98,13 +99,14 @@ class QueryRun:
     call: dict[str, Any] = field(default_factory=dict)  # what is stored of the query beside its state
     numbers: int = 0
     channels: int = 0
+    stages: int = 0
 
     def stream_of(self, relation: Relation, kind: ToStream, time: str) -> DataFrame:
         """The changes of a relation, or its snapshots, as a frame: its columns, and when."""
-        child = self.lower(relation, settled=False)
+        child = self.lower(relation, leaves="passed on")
         config = StreamOf(kind, child.schema, producer=self._producer())
         placing = ByColumns(child.names, child.names, 1 if kind == "rstream" else self.buckets)
-        events = self._stage(config, [child], child.types, placing, placing.buckets, settled=True)
+        events = self._stage(config, [child], child.types, placing, placing.buckets, leaves="settled")
         assert self.time_type is not None
         names = [F.col(_quoted(name)) for name in events.names]
         return events.frame.where(F.col(REPORT).isNull()).select(*names, time_of(TS, self.time_type).alias(time))
@@ -112,7 +114,7 @@ class QueryRun:
     def changelog(self, relation: Relation, change: str, time: str) -> DataFrame:
         """What becomes of the relation's rows, as a frame: its columns, "insert" or "retract", and when."""
         assert self.method == "negative"
-        changes = self.lower(relation, settled=False)
+        changes = self.lower(relation, leaves="told")
         assert self.time_type is not None
         names = [F.col(_quoted(name)) for name in changes.names]
         said = F.when(F.col(SIGN) > 0, "insert").otherwise("retract")
@@ -121,37 +123,37 @@ class QueryRun:
 
     def run(self, relation: Relation, validity: tuple[str, str]) -> DataFrame:
         """The relation as a frame: its columns, and the two ends of the validity."""
-        elements = self.lower(relation, settled=True)
+        elements = self.lower(relation, leaves="settled")
         assert self.time_type is not None
         rows = elements.frame.where(F.col(REPORT).isNull() & (F.col(TS) < F.col(TE)))
         names = [F.col(_quoted(name)) for name in elements.names]
         start, end = (time_of(ticks, self.time_type) for ticks in (TS, TE))
         return rows.select(*names, start.alias(validity[0]), end.alias(validity[1]))
 
-    def lower(self, relation: Relation, *, settled: bool) -> ElementFrame:
-        """The elements of a relation. `settled`: only such leave whose ends are known."""
+    def lower(self, relation: Relation, *, leaves: Leaves) -> ElementFrame:
+        """The elements of a relation, and whether they leave as they are, or only when their ends are known."""
         match relation:
             case Stream():
-                return self._stream(relation, settled)
+                return self._stream(relation, leaves)
             case Selection(child=Stream() as stream) if self._asked_first(stream):
-                return self._stream(stream, settled, relation.condition)
+                return self._stream(stream, leaves, relation.condition)
             case Selection():
-                return self.lower(relation.child, settled=settled).selected(relation.condition)
+                return self.lower(relation.child, leaves=leaves).selected(relation.condition)
             case Projection():
-                return self.lower(relation.child, settled=settled).projected(relation.computed)
+                return self.lower(relation.child, leaves=leaves).projected(relation.computed)
             case Union():
-                parts = alike([self.lower(part, settled=settled) for part in relation.parts], "UNION")
+                parts = alike([self.lower(part, leaves=leaves) for part in relation.parts], "UNION")
                 return parts[0].united(parts[1:])
             case Join():
-                return self._join(relation, settled)
+                return self._join(relation, leaves)
             case Aggregation():
-                return self._aggregation(relation, settled)
+                return self._aggregation(relation, leaves)
             case Distinct():
-                return self._set("distinct", relation, settled)
+                return self._set("distinct", relation, leaves)
             case Difference():
-                return self._set("except all" if relation.every else "except", relation, settled)
+                return self._set("except all" if relation.every else "except", relation, leaves)
             case Intersection():
-                return self._set("intersect all" if relation.every else "intersect", relation, settled)
+                return self._set("intersect all" if relation.every else "intersect", relation, leaves)
         raise UnsupportedError(f"{type(relation).__name__} cannot be part of a relation over lifetimes")
 
     def _asked_first(self, stream: Stream) -> bool:
@@ -164,7 +166,7 @@ class QueryRun:
 
     # -- streams -------------------------------------------------------------------------------------------------------
 
-    def _stream(self, stream: Stream, settled: bool, condition: str | None = None) -> ElementFrame:
+    def _stream(self, stream: Stream, leaves: Leaves, condition: str | None = None) -> ElementFrame:
         """The elements of a stream; with a condition only those for which it is true, asked before anything else."""
         frame = self.frames[stream.source]
         source = InputFrame(0, frame)
@@ -189,8 +191,8 @@ class QueryRun:
         rows = renamed(rows.select(*numbers).mapInArrow(read, numbered_schema(types)), types)
         elements = ElementFrame(rows, types, (Channel(channel, slack=slack or 0),), bool(frame.isStreaming))
         if isinstance(window, Rows):
-            return self._row_window(window, elements, len(stream.reads), len(by), settled)
-        return elements if self.method == "direct" else self._negative_window(elements, settled)
+            return self._row_window(window, elements, len(stream.reads), len(by), leaves)
+        return elements if self.method == "direct" else self._negative_window(elements, leaves)
 
     def _binding(self, window: Window, schema: pa.Schema, times: int) -> InputBinding:
         """What reads the rows: the last columns are their times."""
@@ -200,7 +202,9 @@ class QueryRun:
         given = None if isinstance(window, Rows) else window
         return InputBinding(0, names, time=names[-1], window=given, invalid=self.invalid)
 
-    def _row_window(self, window: Rows, elements: ElementFrame, width: int, groups: int, settled: bool) -> ElementFrame:
+    def _row_window(
+        self, window: Rows, elements: ElementFrame, width: int, groups: int, leaves: Leaves
+    ) -> ElementFrame:
         """Elements with the ends that later ones give them. Behind `width` columns are those that make groups."""
         payload, names = elements.types[:width], elements.names
         by = pa.schema(list(elements.schema)[width : width + groups])
@@ -211,13 +215,13 @@ class QueryRun:
             shown = pa.schema(list(elements.schema)[:width])
             config = NegativeWindow(shown, window.size, by, window.drain, producer=self._producer())
         placing = ByColumns(names[:width], names[width : width + groups], self.buckets if groups else 1)
-        return self._stage(config, [elements], payload, placing, placing.buckets, settled)
+        return self._stage(config, [elements], payload, placing, placing.buckets, leaves)
 
-    def _negative_window(self, elements: ElementFrame, settled: bool) -> ElementFrame:
+    def _negative_window(self, elements: ElementFrame, leaves: Leaves) -> ElementFrame:
         """A window of time that says every element twice."""
         config = NegativeWindow(elements.schema, producer=self._producer())
         placing = ByColumns(elements.names, elements.names, self.buckets)
-        return self._stage(config, [elements], elements.types, placing, self.buckets, settled)
+        return self._stage(config, [elements], elements.types, placing, self.buckets, leaves)
 
     def _window(self, stream: Stream, source: InputFrame) -> tuple[Window, list[str]]:
         assert stream.window is not None
@@ -252,15 +256,15 @@ class QueryRun:
 
     # -- operators -----------------------------------------------------------------------------------------------------
 
-    def _set(self, operator: SetOperator, relation: Relation, settled: bool) -> ElementFrame:
-        parts = alike([self.lower(child, settled=False) for child in relation.children], operator.upper())
+    def _set(self, operator: SetOperator, relation: Relation, leaves: Leaves) -> ElementFrame:
+        parts = alike([self.lower(child, leaves="passed on") for child in relation.children], operator.upper())
         types = parts[0].types
         config = Multiplicity(operator, parts[0].schema, producer=self._producer(), method=self.method)
         placing = ByColumns(parts[0].names, parts[0].names, self.buckets)
-        return self._stage(config, parts, types, placing, self.buckets, settled)
+        return self._stage(config, parts, types, placing, self.buckets, leaves)
 
-    def _aggregation(self, aggregation: Aggregation, settled: bool) -> ElementFrame:
-        child = self.lower(aggregation.child, settled=False)
+    def _aggregation(self, aggregation: Aggregation, leaves: Leaves) -> ElementFrame:
+        child = self.lower(aggregation.child, leaves="passed on")
         config = Aggregating(
             aggregation.keys, aggregation.aggregates, child.schema, producer=self._producer(), method=self.method
         )
@@ -271,10 +275,10 @@ class QueryRun:
             same = each.function in ("min", "max") and each.column is not None
             types.append(StructField(each.name, kinds[str(each.column)] if same else from_arrow_type(result.type)))
         placing = ByColumns(child.names, aggregation.keys, self.buckets if aggregation.keys else 1)
-        return self._stage(config, [child], tuple(types), placing, placing.buckets, settled)
+        return self._stage(config, [child], tuple(types), placing, placing.buckets, leaves)
 
-    def _join(self, join: Join, settled: bool) -> ElementFrame:
-        parts = [self.lower(child, settled=False) for child in join.children]
+    def _join(self, join: Join, leaves: Leaves) -> ElementFrame:
+        parts = [self.lower(child, leaves="passed on") for child in join.children]
         inputs = tuple(InputFrame(n, part.frame.select(*map(_col, part.names))) for n, part in enumerate(parts))
         plan = self._join_plan(join, parts, (inputs[0], inputs[1]))
         sides = []
@@ -289,7 +293,7 @@ class QueryRun:
         if self.method == "negative":
             config = NegativeJoin(plan.join.matching, plan.join.schemas, join.how, producer=self._producer())
         buckets = plan.partitioning.buckets
-        joined = self._stage(config, sides, types, ByJoin(plan), buckets, settled, owner=plan)
+        joined = self._stage(config, sides, types, ByJoin(plan), buckets, leaves, owner=plan)
         return joined.selected(join.theta) if join.theta is not None and join.how == "inner" else joined
 
     def _join_plan(self, join: Join, parts: Sequence[ElementFrame], inputs: tuple[InputFrame, InputFrame]) -> JoinPlan:
@@ -323,19 +327,20 @@ class QueryRun:
         types: Sequence[StructField],
         placing: Placing,
         buckets: int,
-        settled: bool,
+        leaves: Leaves,
         owner: JoinPlan | None = None,
     ) -> ElementFrame:
+        self.stages += 1
         streaming = any(part.streaming for part in inputs)
         channel, labels = self._channel(), bucket_labels(buckets)
         schema = pa.schema([pa.field(f"c{n}", arrow_type(each.dataType, each.name)) for n, each in enumerate(types)])
         stage = ElementStage(
-            config, schema, tuple(part.channels for part in inputs), channel, settled, settled and self.ordered,
+            config, schema, tuple(part.channels for part in inputs), channel, leaves, leaves == "settled" and self.ordered,
             self.late, not streaming, owner,
         )  # fmt: skip
         packed = []
         for number, part in enumerate(inputs):
-            pack = PackElements(number, part.schema, placing, labels)
+            pack = PackElements(number, part.schema, placing, labels, streaming)
             packed.append(numbered(part.frame, part.names).mapInArrow(pack, PACKED_SCHEMA))
         rows = self._operated(stage, reduce(DataFrame.unionAll, packed), labels, numbered_schema(types))
         return ElementFrame(renamed(rows, types), tuple(types), (Channel(channel, buckets),), streaming)
@@ -363,6 +368,11 @@ class QueryRun:
 
     def _producer(self) -> int:
         self.numbers += 1
+        if self.numbers > MOST_PRODUCERS:
+            raise UnsupportedError(
+                f"a query may have {MOST_PRODUCERS} windows and operators, and this one has more",
+                hint="cut it into several queries",
+            )
         return self.numbers - 1
 
 

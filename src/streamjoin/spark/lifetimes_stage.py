@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,10 @@ from streamjoin.state.history import tie_order
 Config = RowWindow | Multiplicity | Aggregating | TemporalJoin | StreamOf | NegativeWindow | NegativeJoin
 
 
+# To another operator; or out of the query, when ends are known, or in a changelog at once.
+Leaves = Literal["passed on", "settled", "told"]
+
+
 @dataclass(frozen=True)
 class ElementStage:
     """An operator over lifetimes. `schema` is that of its results; `inputs` are the channels of each input.
@@ -58,7 +62,7 @@ class ElementStage:
     schema: pa.Schema
     inputs: tuple[tuple[Channel, ...], ...]
     channel: int
-    settled: bool = False
+    leaves: Leaves = "passed on"
     ordered: bool = False
     late: LatePolicy = "drop"
     at_once: bool = False
@@ -70,7 +74,7 @@ class ElementStage:
         return {
             "operator": self.config.fingerprint,
             "inputs": str([[(each.number, each.buckets) for each in channels] for channels in self.inputs]),
-            "emit": f"{'ordered' if self.ordered else 'eager'}, {'settled' if self.settled else 'passed on'}",
+            "emit": f"{'ordered' if self.ordered else 'eager'}, {self.leaves}",
         }
 
     def in_bucket(self, bucket: int) -> Config:
@@ -91,6 +95,7 @@ class RunningElementStage:
 
     def __init__(self, config: ElementStage, bucket: int) -> None:
         self.config, self.bucket = config, bucket
+        self.settled = config.leaves == "settled"
         self.operator: Operator = replace(config.in_bucket(bucket), bucket=bucket).build()
         self.slack = {each.number: each.slack for channels in config.inputs for each in channels if not each.buckets}
         self.largest: dict[int, int] = {}  # of streams
@@ -179,7 +184,7 @@ class RunningElementStage:
         bound = min(operator.progress, self.waiting.first)
         for results in self.held.release(bound):
             yield self._out(results)
-        if not self.config.settled:
+        if not self.settled:
             told = progress_report(self.config.channel, bucket=self.bucket, progress=operator.progress)
             yield self._packet(report_row(self.config.schema, told))
 
@@ -189,7 +194,7 @@ class RunningElementStage:
                 for results in self._taken(output):
                     yield self._out(results)
             elif isinstance(output, Ends):
-                if self.config.settled:
+                if self.settled:
                     for results in self.waiting.settle(output):
                         yield from self._released(results)
                 else:
@@ -201,7 +206,7 @@ class RunningElementStage:
         if not len(results):
             return
         results = replace(results, payload=self._named(results.payload))
-        if not self.config.settled:
+        if not self.settled:
             yield results
             return
         take = self.waiting.take if results.sign is None else self.waiting.take_changes
@@ -221,7 +226,8 @@ class RunningElementStage:
         return payload.rename_columns(self.config.schema.names) if self.config.schema.names else pa.table({})
 
     def _out(self, results: Results) -> Packet:
-        self.counted["rows_out"] += len(results)
+        if self.config.leaves != "passed on":
+            self.counted["rows_out"] += len(results)
         return self._packet(element_rows(results))
 
     def _packet(self, rows: pa.Table) -> Packet:

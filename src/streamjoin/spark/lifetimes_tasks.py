@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from time import perf_counter_ns
 from typing import Protocol
 
 import numpy as np
@@ -170,16 +171,22 @@ class PackElements:
     schema: pa.Schema
     placing: Placing
     labels: tuple[int, ...]
+    told: bool = False  # also figures: rows of streams, and how long it took
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([*self.schema, *_HIDDEN_SCHEMA])
+        began, rows_in = perf_counter_ns(), 0
         for table in collected(batches, schema):
             reports = pc.is_valid(table[REPORT])
             for report in table[REPORT].filter(reports).to_pylist():
                 yield from self._broadcast(report)
             elements = table.filter(pc.invert(reports)).combine_chunks()
             if elements.num_rows:
+                rows_in += int((elements[CHANNEL].to_numpy() >= 0).sum())
                 yield from self._place(elements)
+        if self.told:
+            figures = {"rows_in": rows_in, "pack_us": (perf_counter_ns() - began) // 1000}
+            yield from pack(Packet(0, self.number, "figures", figures), self.labels)
 
     def _place(self, elements: pa.Table) -> Iterator[pa.RecordBatch]:
         channel = elements[CHANNEL].to_numpy()

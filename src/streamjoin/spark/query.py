@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from streamjoin.algebra import Emit, Grace, InvalidPolicy, LatePolicy, Method, OutputMode, Validity
 from streamjoin.algebra.policy import one_of
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.plan.naming import CHANGE
+from streamjoin.plan.naming import CHANGE, INVALID_FLAG, LATE_FLAG
 from streamjoin.plan.relation import (
     AsOfJoin,
     BestMatchJoin,
@@ -32,6 +32,7 @@ from streamjoin.spark.choices import AsOfCall, BestMatchCall
 from streamjoin.spark.explain import QueryPlan, remember
 from streamjoin.spark.frames import InputFrame, arrow_type, reason
 from streamjoin.spark.lifetimes_run import QueryRun
+from streamjoin.state.holders import MOST_BUCKETS
 
 TIME = "_time"
 
@@ -65,6 +66,7 @@ class QueryCall:
         first = next(iter(self.frames.values()))
         event_join = _event_join(relation)
         if event_join is not None:
+            self._check_events()
             frame = self._events(relation)
         else:
             self._check_one_kind(relation)
@@ -77,6 +79,7 @@ class QueryCall:
             self._check_modes()
             self._check_names(relation)
             frame = leaving(run, self.query, self.output, self.validity)
+            self._check_something_waits(run, frame)
         # A join of events is stored as such: what stands above it is not in its checkpoint.
         name = None if event_join is not None else self._call()["name"]
         return remember(frame, QueryPlan(self.query, self.written), name)
@@ -120,6 +123,28 @@ class QueryCall:
                     f"{self.query.to_stream.upper()} gives events, which do not change afterwards",
                     hint='leave out output="changelog"',
                 )
+
+    def _check_something_waits(self, run: QueryRun, frame: DataFrame) -> None:
+        """Refuse what only an operator with state could do."""
+        if run.stages:
+            return
+        if self.emit == "ordered":
+            raise UnsupportedError(
+                'emit="ordered" of a query that keeps nothing: its rows pass as they come', hint="sort them afterwards"
+            )
+        if frame.isStreaming and self.late == "fail":
+            raise CallError(
+                'late="fail" in a query that keeps nothing: no row is too late for it', hint='leave out late="fail"'
+            )
+
+    def _check_events(self) -> None:
+        if self.invalid != "fail":
+            raise CallError(
+                f"invalid={self.invalid!r} is for windows: a row without time takes nobody in a join of events",
+                hint="leave it out",
+            )
+        if one_of(self.method, Method, "method") != "direct":
+            raise CallError("a join of events has no lifetimes to manage", hint="leave out method=")
 
     def _check_names(self, relation: Relation) -> None:
         added = [TIME] if self.query.to_stream is not None else list(self.validity)
@@ -169,6 +194,8 @@ class QueryCall:
             return default_buckets(frame)
         if isinstance(self.buckets, bool) or not isinstance(self.buckets, int) or self.buckets < 1:
             raise CallError(f"buckets must be at least 1, got {self.buckets!r}")
+        if self.buckets > MOST_BUCKETS:
+            raise UnsupportedError(f"a query has at most {MOST_BUCKETS} buckets, got {self.buckets}")
         return self.buckets
 
     # -- joins of events -----------------------------------------------------------------------------------------------
@@ -180,11 +207,17 @@ class QueryCall:
                 frame = self.frames[relation.source]
                 return frame.select(*(F.col(_quoted(column)).alias(name) for name, column in relation.reads))
             case Selection():
-                return self._events(relation.child).filter(F.expr(relation.condition))
+                child = self._events(relation.child)
+                keep = F.expr(relation.condition)
+                for flag in (INVALID_FLAG, LATE_FLAG):  # rows that leave unjoined, marked, are not asked
+                    keep = keep | F.col(flag) if flag in child.columns else keep
+                return child.filter(keep)
             case Projection():
                 columns = [F.expr(text).alias(name) for name, text in relation.computed]
                 try:
-                    return self._events(relation.child).select(*columns)
+                    child = self._events(relation.child)
+                    added = [name for name in child.columns if name not in relation.child.columns]
+                    return child.select(*columns, *added)
                 except AnalysisException as error:
                     raise CallError(f"Spark cannot evaluate this projection: {reason(error)}") from error
             case AsOfJoin() | BestMatchJoin():

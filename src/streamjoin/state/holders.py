@@ -27,6 +27,8 @@ from streamjoin.state.batch import Indices
 
 NO_HOLDER: Final = -1
 _PRODUCER_BITS, _BUCKET_BITS, _COUNT_BITS = 7, 16, 40
+MOST_PRODUCERS: Final = 1 << _PRODUCER_BITS
+MOST_BUCKETS: Final = 1 << _BUCKET_BITS
 
 
 @dataclass(frozen=True)
