@@ -335,8 +335,8 @@ class QueryRun:
         channel, labels = self._channel(), bucket_labels(buckets)
         schema = pa.schema([pa.field(f"c{n}", arrow_type(each.dataType, each.name)) for n, each in enumerate(types)])
         stage = ElementStage(
-            config, schema, tuple(part.channels for part in inputs), channel, leaves, leaves == "settled" and self.ordered,
-            self.late, not streaming, owner,
+            config, schema, tuple(part.channels for part in inputs), channel, leaves,
+            leaves == "settled" and self.ordered, self.late, not streaming, owner,
         )  # fmt: skip
         packed = []
         for number, part in enumerate(inputs):
