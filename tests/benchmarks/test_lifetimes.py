@@ -138,11 +138,12 @@ class TestSorting:
         rng = np.random.default_rng(7)
         eager, lazy, now = InsertionQueue(by_halving=by_halving), TimeQueue(), 0
         for step in range(60):
-            times = now + rng.integers(0, 90, 40)
+            came = np.sort(now + rng.integers(0, 10, 40))
+            times = came + rng.integers(1, 90, 40)
             rows = pa.table({"row": 100 * step + np.arange(40)})
-            eager.add(times, rows)
+            eager.add(times, rows, came)
             lazy.add(times, rows)
-            now += int(rng.integers(0, 20))
+            now += int(rng.integers(10, 20))
             taken = [_rows(queue.take(now)) for queue in (eager, lazy)]
             assert taken[0] == taken[1]
             assert len(eager) == len(lazy)
