@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_ends_travel_as_a_table() -> None:
 def test_no_two_operators_and_buckets_share_holders() -> None:
     firsts = [first_holder(producer, bucket) for producer in (0, 1, 2, 127) for bucket in (0, 1, 65535)]
     assert firsts == sorted(firsts)
-    assert all(two - one >= 1 << 40 for one, two in zip(firsts, firsts[1:], strict=False))
+    assert all(two - one >= 1 << 40 for one, two in itertools.pairwise(firsts))
     assert max(firsts) + (1 << 40) <= 2**63
 
 
