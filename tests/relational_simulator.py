@@ -206,7 +206,7 @@ def run_case(case: Case, build: Build = build_graph) -> None:
     assert graph.state_rows == 0, f"{graph.state_rows} rows of state are left after the end"
     _keep_late(late, graph)
     _compare_late(case, late)
-    _compare(case, tables)
+    compare(case, tables)
 
 
 def _keep_late(late: dict[str, list[pa.Table]], graph: Any) -> None:
@@ -223,7 +223,8 @@ def _compare_late(case: Case, late: dict[str, list[pa.Table]]) -> None:
         assert not any(case.late.values()), "the case itself is wrong: rows are late"
 
 
-def _compare(case: Case, tables: list[pa.Table]) -> None:
+def compare(case: Case, tables: list[pa.Table]) -> None:
+    """Results against the oracle's, in normal form."""
     columns = case.relation.columns
     wanted = pa.schema([
         *((name, TYPES[case.kinds[name]]) for name in columns), ("valid_from", pa.int64()), ("valid_to", pa.int64()),

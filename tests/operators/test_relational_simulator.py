@@ -27,7 +27,6 @@ PARTS = 20
 @pytest.mark.parametrize("part", range(PARTS))
 def test_oracle_relational_simulator(part: int) -> None:
     """Seeds are dealt out like cards. All of a part run, so that one failure does not hide another."""
-    pytest.importorskip("streamjoin.plan.lifetimes")
     failures = []
     for seed in range(part, RUNS, PARTS):
         try:

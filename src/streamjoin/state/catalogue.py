@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from streamjoin.algebra.interval import Mask
 from streamjoin.errors import StreamjoinError
 from streamjoin.state.batch import RESERVED_PREFIX, Indices
-from streamjoin.state.columns import row_hashes
+from streamjoin.state.columns import grouping_texts, has_no_order, row_hashes
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 
 MOST_PARTS: Final = 16
@@ -173,8 +173,8 @@ def same_values(one: Any, two: Any) -> Mask:
     >>> same_values(pa.array([1.0, nan, None, None]), pa.array([1.0, nan, None, 1.0])).tolist()
     [True, True, True, False]
     """
-    if pa.types.is_nested(one.type):
-        return np.array([a == b for a, b in zip(one.to_pylist(), two.to_pylist(), strict=True)], np.bool_)
+    if has_no_order(one.type):
+        one, two = grouping_texts(one), grouping_texts(two)
     equal = pc.fill_null(pc.equal(one, two), False)
     equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(two)))
     if pa.types.is_floating(one.type):

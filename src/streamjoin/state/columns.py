@@ -153,11 +153,34 @@ def row_hashes(table: pa.Table) -> Indices:
 
 
 def _grouping_code(array: pa.Array) -> Indices:
-    if pa.types.is_nested(array.type) or pa.types.is_null(array.type):
-        array = pa.array([None if value is None else repr(value) for value in array.to_pylist()], pa.string())
+    if has_no_order(array.type):
+        array = grouping_texts(array)
     if pa.types.is_floating(array.type):
         floats = array.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0
         code, present = np.where(np.isnan(floats), np.nan, floats).view(np.int64), _present(array)
     else:
         code, present = _code(array)
     return np.where(present, hash_integers(code), 0)
+
+
+def has_no_order(kind: pa.DataType) -> bool:
+    """Whether Arrow cannot compare values of this type: of nested ones, and of a column of NULLs."""
+    return bool(pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def grouping_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Values as texts that are equal where the values are, as GROUP BY sees it.
+
+    >>> grouping_texts(pa.array([[0.0], [-0.0], None])).to_pylist()
+    ['[0.0]', '[0.0]', None]
+    """
+    return pa.array([None if value is None else repr(_unsigned(value)) for value in column.to_pylist()], pa.string())
+
+
+def _unsigned(value: Any) -> Any:
+    """The same with zeros that have no sign."""
+    if isinstance(value, float):
+        return value + 0.0
+    if isinstance(value, dict):
+        return {name: _unsigned(part) for name, part in value.items()}
+    return [_unsigned(part) for part in value] if isinstance(value, list | tuple) else value

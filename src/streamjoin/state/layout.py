@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamjoin.state.batch import Indices
+from streamjoin.state.holders import Ends
 
 PART_BYTES: Final = 1 << 20
 WORTH_KEEPING: Final = 4  # a part is kept while at least one row of so many is left
@@ -111,3 +112,13 @@ class Layout:
                 names.append(self.names[first])
                 stored.append(self.stored_rows[first])
         return Layout(tuple(names), tuple(stored), None if len(groups) == 1 else new_label[self.part_of])
+
+
+@dataclass(frozen=True)
+class LateEnds:
+    """Ends of rows that had been stored without, in which parts those are, and when the area heard of them."""
+
+    id: str
+    ends: Ends
+    parts: frozenset[str]
+    number: int

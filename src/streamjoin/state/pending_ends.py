@@ -120,13 +120,6 @@ class PendingEnds:
                 yield ends
         self.parts = [part.tidied() for part in self.parts if part.left]
 
-    def clear(self) -> Iterator[Ends]:
-        """Nothing comes any more: what is unknown stays so."""
-        for part in self.parts:
-            waits = part.id >= 0
-            yield Ends(part.id[waits], part.te[waits])
-        self.parts = []
-
     def snapshot(self, name: str) -> Snapshot:
         """To be stored."""
         makers = {f"{name}/{part.name}": partial(_bytes, part) for part in self.parts}

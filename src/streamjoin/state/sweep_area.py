@@ -35,7 +35,7 @@ from streamjoin.algebra.interval import FOREVER, NEVER, Mask, Times
 from streamjoin.kernels import expired_mask
 from streamjoin.state.batch import Batch, Indices
 from streamjoin.state.holders import Ends, HolderIndex
-from streamjoin.state.layout import Layout
+from streamjoin.state.layout import LateEnds, Layout
 from streamjoin.state.matching import Matching
 from streamjoin.state.run import Run, merged_order
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
@@ -67,6 +67,7 @@ class Kept:
     fresh: bool = True  # came after the last purge: nothing of it has been removed, not even what is behind progress
     layout: Layout | None = None  # where its rows are stored; None as long as nobody has asked
     cut: int = NEVER  # rows of its parts that end here or earlier have been left behind
+    heard: int = 0  # how many times the area had heard of ends by then
     pieces: list[HeldPieces] = field(default_factory=list)
     # Names what has been noted beside the run: new with every change, and with every attempt at it, so that two
     # attempts at one micro-batch can never take each other's notes for their own.
@@ -134,8 +135,8 @@ class SweepArea:
     progress: int = NEVER
     removed: int = 0  # rows that have physically gone
     kept: list[Kept] = field(default_factory=list)
-    # Ends of rows that had been stored without, and in which parts those are.
-    late_ends: list[tuple[str, Ends, frozenset[str]]] = field(default_factory=list)
+    heard: int = 0  # how many times ends have become known
+    late_ends: list[LateEnds] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -170,7 +171,9 @@ class SweepArea:
                 names = frozenset(kept.layout.names[part] for part in parts)
                 holder = kept.run.rows.holder
                 assert holder is not None
-                self.late_ends.append((uuid.uuid4().hex, Ends(holder[rows], kept.run.rows.te[rows]), names))
+                late = Ends(holder[rows], kept.run.rows.te[rows])
+                self.late_ends.append(LateEnds(uuid.uuid4().hex, late, names, self.heard))
+        self.heard += 1
 
     def alive(self, kept: Kept) -> Mask | None:
         """Which rows of a run are still there; None when all are."""
@@ -274,7 +277,7 @@ class SweepArea:
         layout = Layout.merged([self._layout(part) for part in parts], [len(part.run) for part in parts], order)
         layout = layout.tidied(run.rows.nbytes / max(1, len(run)))
         if not self.tracked:
-            return Kept(run, fresh=False, layout=layout, cut=self.progress)
+            return Kept(run, fresh=False, layout=layout, cut=self.progress, heard=self.heard)
         matched = np.concatenate([part.matched for part in parts if part.matched is not None])[order]
         new_row = np.full(len(everything), -1, np.int64)
         new_row[order] = np.arange(len(order))
@@ -285,7 +288,7 @@ class SweepArea:
             there = moved >= 0
             pieces.append((moved[there], start[there], end[there], holder[there]))
             offset += len(part.run)
-        return Kept(run, matched, 0, False, layout, self.progress, pieces if self.covered else [])
+        return Kept(run, matched, 0, False, layout, self.progress, self.heard, pieces if self.covered else [])
 
     def _layout(self, kept: Kept) -> Layout:
         """Where a run is stored, or will be: of one that is not stored yet, what has expired never will."""
@@ -298,7 +301,7 @@ class SweepArea:
         for kept in self.kept:
             layout = kept.parts()
             stored = [f"{name}/run/{part}" for part in layout.names]
-            makers |= {part: partial(_part_bytes, kept.run, layout, number) for number, part in enumerate(stored)}
+            makers |= {part: partial(_part_bytes, kept, layout, number) for number, part in enumerate(stored)}
             names: dict[str, Any] = {"run": stored}
             if kept.matched is not None:
                 names["matched"] = f"{name}/matched/{kept.run.id}/{kept.notes}"
@@ -307,30 +310,33 @@ class SweepArea:
                 names["pieces"] = f"{name}/pieces/{kept.run.id}/{kept.notes}"
                 makers[names["pieces"]] = partial(_pieces_bytes, kept.all_pieces())
             figures = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
-            stored_as = {"cut": kept.cut, "parts": layout.names, "stored_rows": layout.stored_rows}
+            stored_as = {"cut": kept.cut, "heard": kept.heard, "parts": layout.names, "stored_rows": layout.stored_rows}
             runs.append({**figures, **stored_as, "notes": kept.notes, "names": names})
         stored_parts = {part for kept in self.kept for part in kept.parts().names}
-        self.late_ends = [late for late in self.late_ends if late[2] & stored_parts]
+        self.late_ends = [late for late in self.late_ends if late.parts & stored_parts]
         ends = []
-        for late_id, late, parts in self.late_ends:
-            makers[f"{name}/ends/{late_id}"] = partial(_ends_bytes, late)
-            ends.append({"id": late_id, "name": f"{name}/ends/{late_id}", "parts": sorted(parts)})
-        manifest = {"progress": self.progress, "removed": self.removed, "runs": runs, "ends": ends}
+        for late in self.late_ends:
+            blob = f"{name}/ends/{late.id}"
+            makers[blob] = partial(_ends_bytes, late.ends)
+            ends.append({"id": late.id, "name": blob, "parts": sorted(late.parts), "number": late.number})
+        manifest = {"progress": self.progress, "removed": self.removed, "heard": self.heard, "runs": runs, "ends": ends}
         return Snapshot(manifest, Blobs(makers))
 
     def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
         self.progress = snapshot.manifest["progress"]
-        self.removed = snapshot.manifest["removed"]
-        self.late_ends = [
-            (entry["id"], Ends.from_table(table_from_bytes(snapshot.blobs[entry["name"]])), frozenset(entry["parts"]))
-            for entry in snapshot.manifest["ends"]
-        ]
+        self.removed, self.heard = snapshot.manifest["removed"], snapshot.manifest["heard"]
+        self.late_ends = []
+        for entry in snapshot.manifest["ends"]:
+            late = Ends.from_table(table_from_bytes(snapshot.blobs[entry["name"]]))
+            self.late_ends.append(LateEnds(entry["id"], late, frozenset(entry["parts"]), entry["number"]))
         self.kept = []
         for entry in snapshot.manifest["runs"]:
             names = entry["names"]
             run, layout = self._read_run(entry, [snapshot.blobs[part] for part in names["run"]])
-            kept = Kept(run, None, entry["expired"], entry["fresh"], layout, entry["cut"], notes=entry["notes"])
+            kept = Kept(
+                run, None, entry["expired"], entry["fresh"], layout, entry["cut"], entry["heard"], notes=entry["notes"]
+            )
             if self.tracked:
                 bits = np.frombuffer(snapshot.blobs[names["matched"]], np.uint8)
                 kept.matched = np.unpackbits(bits, count=entry["rows"]).astype(np.bool_)
@@ -338,32 +344,38 @@ class SweepArea:
                 table = table_from_bytes(snapshot.blobs[names["pieces"]])
                 kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to", "holder"))]
             if kept.expiry is not None and not kept.fresh:
-                kept.expiry.take(self.progress + 1)
+                # The run itself may have had no holders any more, and have counted in another way.
+                due = kept.expiry.take(self.progress + 1)
+                kept.expired = 0 if due is None else len(due[0])
             self.kept.append(kept)
 
     def _read_run(self, entry: dict[str, Any], blobs: Sequence[bytes]) -> tuple[Run, Layout]:
         """A run from its parts."""
-        parts = [self.matching.run_of(self._with_late_ends(Batch.from_table(table_from_bytes(blob)))) for blob in blobs]
+        stored = [Batch.from_table(table_from_bytes(blob)) for blob in blobs]
         layout = Layout(tuple(entry["parts"]), tuple(entry["stored_rows"]))
-        if len(parts) == 1 and len(parts[0]) == entry["rows"]:
-            return replace(parts[0], id=entry["id"]), layout
+        if len(stored) == 1 and len(stored[0]) == entry["rows"]:
+            return replace(self.matching.run_of(self._with_late_ends(stored[0])), id=entry["id"]), layout
+        # Who was left behind is told by the ends that were known then: one learned later may lie before the cut.
+        parts = [self.matching.run_of(self._with_late_ends(part, until=entry["heard"])) for part in stored]
         everything = Batch.concat([part.rows for part in parts])
         order = self.matching.in_tie_order(everything, merged_order(parts))
         order = order[expired_mask(self.matching.ends(everything, order), entry["cut"])[0]]
         if len(parts) > 1:
             label = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
             layout = replace(layout, part_of=label[order])
-        return replace(self.matching.run_of(everything.take(order)), id=entry["id"]), layout
+        run = self.matching.run_of(self._with_late_ends(everything.take(order)))
+        return replace(run, id=entry["id"]), layout
 
-    def _with_late_ends(self, rows: Batch) -> Batch:
-        """Rows as they were stored, with the ends that were learned afterwards."""
+    def _with_late_ends(self, rows: Batch, until: int | None = None) -> Batch:
+        """Rows as they were stored, with the ends that were learned afterwards, until the area had heard so often."""
         if rows.holder is None:
             return rows
         index = HolderIndex(rows.holder)
         rows = replace(rows, te=rows.te.copy())
-        for _, ends, _ in self.late_ends:
-            positions, te = index.find(ends)
-            rows.te[positions] = te
+        for late in self.late_ends:
+            if until is None or late.number < until:
+                positions, te = index.find(late.ends)
+                rows.te[positions] = te
         return rows
 
 
@@ -378,9 +390,14 @@ def _ends_bytes(ends: Ends) -> bytes:
     return table_to_bytes(ends.to_table())
 
 
-def _part_bytes(run: Run, layout: Layout, part: int) -> bytes:
-    rows = layout.rows_of(part)
-    return table_to_bytes((run.rows if rows is None else run.rows.take(rows)).to_table())
+def _part_bytes(kept: Kept, layout: Layout, part: int) -> bytes:
+    which, rows = layout.rows_of(part), kept.run.rows
+    rows = rows if which is None else rows.take(which)
+    if rows.holder is not None:
+        # An end before the cut has been learned since: it is among the late ones, and the row is still there.
+        since = (rows.holder >= 0) & (rows.te <= kept.cut)
+        rows = replace(rows, te=np.where(since, FOREVER, rows.te))
+    return table_to_bytes(rows.to_table())
 
 
 def _mask_bytes(mask: Mask) -> bytes:
