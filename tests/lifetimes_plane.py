@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ from streamjoin.plan.relation import (
     Stream,
     Union,
 )
+from streamjoin.spark import lifetimes_tasks
 from streamjoin.spark.batch import by_bucket
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.lifetimes_frame import HIDDEN, REPORT, TE, TS, Channel
@@ -198,8 +200,8 @@ class Plane:
         by = list(window.by or ()) if rows_window else []
         columns = [column for _, column in stream.reads]
         times = [window.start, window.end] if isinstance(window, Validity) else [stream.time]
-        ties = [name for name in source.names if name not in (*columns, *by, *times)] if rows_window else []
-        ties = ties if self.at_once else []
+        stamped = rows_window and not self.at_once
+        ties = [name for name in source.names if name not in times] if rows_window and self.at_once else []
         needed = list(dict.fromkeys([*columns, *by, *times, *ties]))
         binding = InputBinding(
             0, tuple(needed), time=None if isinstance(window, Validity) else times[0],
@@ -207,16 +209,21 @@ class Plane:
         )  # fmt: skip
         channel, all_columns = self._channel(), (*columns, *by, *ties)
         schema = pa.schema([source.field(name) for name in needed])
-        read = ReadStream(schema, binding, all_columns, channel, ends_known=not rows_window)
+        read = ReadStream(schema, binding, all_columns, channel, stamped)
         names = [name for name, _ in stream.reads]
         everything = [*names, *(f"by {name}" for name in by), *(f"tie {name}" for name in ties)]
+        kinds = pa.schema([source.field(c).with_name(n) for n, c in zip(everything, all_columns, strict=True)])
+        if stamped:
+            everything, kinds = [*everything, "arrival"], kinds.append(pa.field("arrival", pa.int64()))
 
         def work(arrived: Arrived) -> list[pa.Table]:
             partitions = [table.select(needed) for table in arrived.rows.get(stream.source, ())]
-            batches = [batch for rows in partitions for batch in _travelled(read)(rows.to_batches(max_chunksize=5))]
+            batches = []
+            for number, rows in enumerate(partitions):
+                with mock.patch.object(lifetimes_tasks, "first_arrival", lambda number=number: number << 40):
+                    batches += _travelled(read)(rows.to_batches(max_chunksize=5))
             return [pa.Table.from_batches([batch]).rename_columns([*everything, *HIDDEN]) for batch in batches]
 
-        kinds = pa.schema([source.field(c).with_name(n) for n, c in zip(everything, all_columns, strict=True)])
         part = Part(work, kinds, (Channel(channel, slack=self.slack[stream.source]),))
         if not rows_window:
             return part
@@ -255,7 +262,8 @@ class Plane:
         channel, labels = self._channel(), bucket_labels(buckets)
         inputs = tuple(part.channels for part in parts)
         ordered = settled and self.ordered
-        stage = ElementStage(config, schema, inputs, channel, settled, ordered, self.late, self.at_once, join)
+        leaves = "settled" if settled else "passed on"
+        stage = ElementStage(config, schema, inputs, channel, leaves, ordered, self.late, self.at_once, join)
         packs = [PackElements(number, part.schema, placing, labels) for number, part in enumerate(parts)]
         staged = Staged(stage, list(zip(parts, packs, strict=True)), labels, self)
         return Part(staged, schema, (Channel(channel, buckets),))
