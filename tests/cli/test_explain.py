@@ -75,6 +75,30 @@ def test_a_job_may_want_the_session_and_any_frames(spark: SparkSession, folder: 
     assert explain(folder, "A=r.csv", "B=s.json").exit_code == 0
 
 
+def test_a_query_is_shown_as_written_and_as_it_runs(spark: SparkSession, folder: Path) -> None:
+    (folder / "query.cql").write_text(
+        "SELECT R.name FROM R [RANGE 5], S [ROWS 2]\nWHERE R.v = S.v AND R.v > 1 -- few\n"
+    )
+    result = CliRunner().invoke(app, ["explain", str(folder / "query.cql"), *_tables(folder), "--time", "v"])
+    assert result.exit_code == 0, result.output
+    assert "Join  inner  R.v = S.v" in result.output
+    assert "Selection  `R.v` > 1\n" in result.output
+    assert "Stream  S [ROWS 2]  time v, reads v as S.v" in result.output
+
+
+def test_a_wrong_query_is_refused_with_the_place(spark: SparkSession, folder: Path) -> None:
+    (folder / "query.cql").write_text("SELECT R.nam\nFROM R [RANGE 5]\n")
+    result = CliRunner().invoke(app, ["explain", str(folder / "query.cql"), *_tables(folder)[:2], "--time", "v"])
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
+    assert "line 1" in result.output
+    assert "did you mean" in result.output
+
+
+def _tables(folder: Path) -> list[str]:
+    return ["--table", f"R={folder}/r.csv", "--table", f"S={folder}/s.json"]
+
+
 def test_a_frame_that_is_no_join_is_refused(spark: SparkSession, folder: Path) -> None:
     (folder / "job.py").write_text("def job(R):\n    return R\n")
     assert "does not come from a streamjoin call" in refused(folder, "R=r.csv")
@@ -96,6 +120,19 @@ def test_a_wrong_join_is_refused_in_its_own_words(spark: SparkSession, folder: P
 def test_no_such_job(folder: Path) -> None:
     (folder / "job.py").unlink()
     assert refused(folder, "R=r.csv").startswith(f"there is no job file {folder}/job.py.")
+
+
+def test_no_such_query(folder: Path) -> None:
+    result = explain(folder, "R=r.csv", job="none.cql")
+    assert result.output == (
+        f"error: there is no job file {folder}/none.cql. Hint: a CQL query is a text file whose name ends in .cql.\n"
+    )
+
+
+def test_only_a_query_needs_to_be_told_its_time(folder: Path) -> None:
+    result = CliRunner().invoke(app, ["explain", str(folder / "job.py"), *_tables(folder), "--time", "v"])
+    assert result.exit_code == 1
+    assert result.output.startswith(f"error: --time and --lateness are for CQL queries, and {folder}/job.py is none.")
 
 
 def test_a_job_must_be_a_python_file(folder: Path) -> None:

@@ -61,10 +61,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *options: str, streams: str = "RS", out: str = "out", checkpoint: str = "checkpoint") -> Result:
+def run(
+    folder: Path,
+    *options: str,
+    streams: str = "RS",
+    out: str = "out",
+    checkpoint: str = "checkpoint",
+    job: str = "job.py",
+) -> Result:
     named = [word for name in streams for word in ("--stream", f"{name}={folder / name}")]
     places = ["--out", str(folder / out), "--checkpoint", str(folder / checkpoint)]
-    return CliRunner().invoke(app, ["run", str(folder / "job.py"), *named, *places, *options])
+    return CliRunner().invoke(app, ["run", str(folder / job), *named, *places, *options])
 
 
 def refused(folder: Path, *options: str, **places: str) -> str:
@@ -152,6 +159,34 @@ def test_differential_finishing_writes_what_is_still_held(spark: SparkSession, f
     over = run(folder, "--available-now")
     assert over.exit_code == 1
     assert over.output.startswith("error: this query was ended by sj.finish, and going on would repeat rows.")
+
+
+def test_differential_a_query_in_a_file_gives_what_the_batch_gives(spark: SparkSession, folder: Path) -> None:
+    text = (
+        "SELECT R.k, COUNT(*) AS n, MAX(S.v) AS most FROM R [ROWS 3], S [RANGE 4 SECONDS] WHERE R.k = S.k GROUP BY R.k"
+    )
+    (folder / "query.cql").write_text(text)
+    for name in "RS":
+        add_file(folder / name, [("end", 0, 59)])  # lets everything go that ended before
+    asked = ["--available-now", "--files-per-batch", "1", "--lateness", "5 seconds"]
+    result = run(folder, *asked, job="query.cql")
+    assert result.exit_code == 0, result.output
+    assert f"output: {folder}/out  (parquet)" in result.output
+    frames = {name: read_table(spark, folder / name) for name in "RS"}
+    expected = sj.cql(spark, text, buckets=2, **frames).where("valid_to <= timestamp '2024-01-01 10:00:54'")
+    assert Counter(spark.read.parquet(str(folder / "out")).collect()) == Counter(expected.collect())
+    assert expected.count() > 2
+
+    state = CliRunner().invoke(app, ["state", str(folder / "checkpoint")])
+    assert state.exit_code == 0, state.output
+    again = run(folder, *asked, job="query.cql")
+    assert again.output == "No micro-batch: there was nothing new to read.\n"
+
+
+def test_a_query_must_know_how_late_rows_may_be(spark: SparkSession, folder: Path) -> None:
+    (folder / "query.cql").write_text("SELECT k FROM R [ROWS 3]")
+    line = refused(folder, "--available-now", streams="R", job="query.cql")
+    assert line.startswith("nothing says how late rows of stream R may be, and guessing would lose rows.")
 
 
 def test_a_table_beside_a_stream(spark: SparkSession, folder: Path) -> None:
@@ -245,6 +280,12 @@ def test_options_that_exclude_each_other(folder: Path) -> None:
     assert refused(folder, "--trigger", "5 s", "--available-now").startswith("--trigger says how often")
     assert refused(folder, "--trigger", "5 parsecs").startswith("--trigger '5 parsecs' is not a duration")
     assert refused(folder, "--trigger", "-5 s").startswith("--trigger must not be negative")
+
+
+def test_a_query_is_not_finished_from_its_checkpoint(folder: Path) -> None:
+    (folder / "query.cql").write_text("SELECT k FROM R [ROWS 3]")
+    line = refused(folder, "--available-now", "--finish", streams="R", job="query.cql")
+    assert line.startswith("--finish writes rows as a join holds them, and what lies between the operators of a query")
 
 
 def test_names_are_unique_over_streams_and_tables(folder: Path) -> None:
