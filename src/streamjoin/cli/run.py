@@ -69,12 +69,6 @@ def run(
         for path in streams.values():
             format_of(path)
         check_places(out, checkpoint)
-        if finish and job.suffix == ".cql":
-            raise sj.CallError(
-                "--finish writes rows as a join holds them, and what lies between the operators of a query is not in "
-                "the checkpoint",
-                hint="end the streams with a last row far in the future, so that the query itself lets everything go",
-            )
         function = load_job(job, QueryOptions(time, lateness))
         check_names(function, streams)
         spark = local_spark()
