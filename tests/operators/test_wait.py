@@ -67,7 +67,7 @@ def test_ghosts_are_dropped() -> None:
     waiting = Waiting()
     assert shown(waiting.take(results((1, 5, 5, -1), (2, 5, 6, -1), (3, 5, FOREVER, 30)))) == [(2, 5, 6)]
     assert shown(waiting.settle(ends((30, 5)))) == []
-    assert waiting.parts == []
+    assert waiting.unknown.parts == []
 
 
 def test_known_results_pass_without_a_copy() -> None:
@@ -82,9 +82,12 @@ def test_a_part_of_which_most_have_left_is_made_anew() -> None:
     store.save(waiting.snapshot("waiting"))
     list(waiting.settle(ends(*((n, 99) for n in range(5)))))
     store.save(waiting.snapshot("waiting"))
-    assert (store.written, len(waiting.parts[0].waits)) == (3, 8)  # the results are not written again, but who waits is
+    assert (store.written, len(waiting.unknown.parts[0].waits)) == (
+        3,
+        8,
+    )  # the results are not written again, but who waits is
     list(waiting.settle(ends((5, 99))))
-    assert len(waiting.parts[0].waits) == 2
+    assert len(waiting.unknown.parts[0].waits) == 2
     assert shown(moved(waiting, Waiting(), store, "waiting").settle(ends((7, 50), (5, 1)))) == [(7, 7, 50)]
 
 

@@ -21,20 +21,18 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
-from streamjoin.algebra.interval import Mask, Times
+from streamjoin.algebra.interval import Times
 from streamjoin.operators.contract import Footprint, Operator, Output, Results
 from streamjoin.operators.joining import check_snapshot, whole_snapshot
-from streamjoin.state import Batch, Blobs, Catalogue, Ends, HolderIndex, Snapshot, TimeQueue, table_from_bytes
+from streamjoin.state import Batch, Blobs, Catalogue, Ends, HolderIndex, Snapshot, TimeQueue, UnknownEnds
 from streamjoin.state.batch import Indices
 from streamjoin.state.holders import NO_HOLDER
-from streamjoin.state.snapshot import table_to_bytes
 from streamjoin.state.time_queue import QueuePart
 
 
@@ -46,84 +44,6 @@ class LifetimesConfig(Protocol):
 
     @property
     def inputs(self) -> int: ...
-
-
-@dataclass
-class UnknownPart:
-    """Rows whose ends are not known, and which of them still wait."""
-
-    holder: Indices
-    rows: pa.Table
-    waits: Mask
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    note: str = field(default_factory=lambda: uuid.uuid4().hex)
-
-    def __post_init__(self) -> None:
-        self.index = HolderIndex(self.holder)
-
-
-@dataclass
-class UnknownEnds:
-    """Rows that wait for ends that are not known: what is said of an element when it ends."""
-
-    parts: list[UnknownPart] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return sum(int(part.waits.sum()) for part in self.parts)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes kept."""
-        return sum(int(part.rows.nbytes) + part.holder.nbytes for part in self.parts)
-
-    def add(self, holder: Indices, rows: pa.Table) -> None:
-        """Rows begin to wait."""
-        if len(holder):
-            self.parts.append(UnknownPart(holder, rows, np.ones(len(holder), np.bool_)))
-
-    def settle(self, ends: Ends) -> Iterator[tuple[Times, pa.Table]]:
-        """The rows whose ends these are."""
-        for part in self.parts:
-            positions, te = part.index.find(ends)
-            if len(positions):
-                part.waits[positions] = False
-                part.note = uuid.uuid4().hex
-                yield te, part.rows.take(pa.array(positions))
-        self.parts = [_tidied(part) for part in self.parts if part.waits.any()]
-
-    def snapshot(self, name: str) -> Snapshot:
-        """What waits, to be stored."""
-        makers = {}
-        for part in self.parts:
-            makers[f"{name}/{part.id}"] = partial(_bytes, part)
-            makers[f"{name}/{part.id}/{part.note}"] = partial(_mask_bytes, part.waits.copy())
-        parts = [[part.id, part.note, len(part.waits)] for part in self.parts]
-        return Snapshot({"name": name, "parts": parts}, Blobs(makers))
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """The inverse of `snapshot`."""
-        name, self.parts = snapshot.manifest["name"], []
-        for part, note, rows in snapshot.manifest["parts"]:
-            table = table_from_bytes(snapshot.blobs[f"{name}/{part}"])
-            bits = np.frombuffer(snapshot.blobs[f"{name}/{part}/{note}"], np.uint8)
-            waits = np.unpackbits(bits, count=rows).astype(np.bool_)
-            holder = table["__sj_holder"].to_numpy()
-            self.parts.append(UnknownPart(holder, table.drop_columns(["__sj_holder"]), waits, part, note))
-
-
-def _tidied(part: UnknownPart) -> UnknownPart:
-    if 4 * int(part.waits.sum()) > len(part.waits):
-        return part
-    positions = np.flatnonzero(part.waits)
-    return UnknownPart(part.holder[positions], part.rows.take(pa.array(positions)), np.ones(len(positions), np.bool_))
-
-
-def _bytes(part: UnknownPart) -> bytes:
-    return table_to_bytes(part.rows.append_column("__sj_holder", pa.array(part.holder)))
-
-
-def _mask_bytes(mask: Mask) -> bytes:
-    return np.packbits(mask).tobytes()
 
 
 class Members:

@@ -9,7 +9,6 @@ Law: a minus leaves when progress has reached its time; a plus at once. What is 
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -20,8 +19,8 @@ from streamjoin.algebra import FOREVER, NEVER, Progress
 from streamjoin.algebra.interval import Times, saturating_add
 from streamjoin.operators.contract import Footprint, Operator, Output
 from streamjoin.operators.joining import check_snapshot, described, whole_snapshot
-from streamjoin.operators.lifetimes import UnknownEnds, _tidied, plus_and_minus
-from streamjoin.state import Batch, Catalogue, Ends, RowRings, Snapshot, TimeQueue
+from streamjoin.operators.lifetimes import plus_and_minus
+from streamjoin.state import Batch, Catalogue, Ends, RowRings, Snapshot, TimeQueue, UnknownEnds
 from streamjoin.state.batch import with_columns
 from streamjoin.state.holders import first_holder
 
@@ -48,29 +47,6 @@ class NegativeWindow:
         return RunningNegativeWindow(self)
 
 
-class WindowRows(UnknownEnds):
-    """The elements of a row window. Mostly they go as they came, one after the other: then nothing is copied."""
-
-    def settle(self, ends: Ends) -> Iterator[tuple[Times, pa.Table]]:
-        """The rows whose ends these are."""
-        known = []
-        for part in self.parts:
-            positions, te = part.index.find(ends)
-            if not len(positions):
-                known.append(part)
-                continue
-            part.waits[positions] = False
-            part.note = uuid.uuid4().hex
-            first, rows = int(positions[0]), len(positions)
-            if (positions == np.arange(first, first + rows)).all():
-                yield te, part.rows.slice(first, rows)
-            else:
-                yield te, part.rows.take(pa.array(positions))
-            if part.waits.any():
-                known.append(_tidied(part))
-        self.parts = known
-
-
 @dataclass
 class RunningNegativeWindow(Operator):
     """A window at work."""
@@ -82,7 +58,7 @@ class RunningNegativeWindow(Operator):
     def __post_init__(self) -> None:
         self.times = Progress(1)
         self.ending = TimeQueue()  # elements whose ends are known, with their payload
-        self.unknown = WindowRows()  # elements of a row window
+        self.unknown = UnknownEnds()  # elements of a row window
         self.groups = Catalogue(self.config.by)
         self.rings = RowRings(self.config.size or 1)
         self.unordered = TimeQueue()
@@ -118,7 +94,7 @@ class RunningNegativeWindow(Operator):
         for times, rows in self._order(before) if self.config.size is not None else filter(None, [due]):
             yield plus_and_minus(rows.drop_columns(["__sj_id"]), times, rows["__sj_id"].to_numpy(), -1)
         if reached == FOREVER:
-            self.ending, self.unknown = TimeQueue(), WindowRows()
+            self.ending, self.unknown = TimeQueue(), UnknownEnds()
 
     def _order(self, before: int) -> Iterator[tuple[Times, pa.Table]]:
         """Elements that progress has reached take their place, and end others; so those ends are reached as well."""

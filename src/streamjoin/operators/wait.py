@@ -6,59 +6,38 @@ is a ghost, and is dropped.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
 from streamjoin.algebra import FOREVER
-from streamjoin.algebra.interval import Mask
+from streamjoin.algebra.interval import Times
 from streamjoin.operators.contract import Footprint, Results
-from streamjoin.state import Blobs, Ends, HolderIndex, Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state import Ends, Snapshot, UnknownEnds
+from streamjoin.state.batch import RESERVED_PREFIX, with_columns
 
-
-@dataclass
-class WaitingPart:
-    """Results that began to wait together, and which of them still do."""
-
-    results: Results
-    waits: Mask
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    note: str = field(default_factory=lambda: uuid.uuid4().hex)
-
-    def __post_init__(self) -> None:
-        assert self.results.holder is not None
-        self.index = HolderIndex(self.results.holder)
-
-    def settle(self, ends: Ends) -> Results | None:
-        """Those that leave."""
-        positions, te = self.index.find(ends)
-        if not len(positions):
-            return None
-        self.waits[positions] = False
-        self.note = uuid.uuid4().hex
-        left = self.results.take(positions)
-        return Results(left.payload, left.ts, te)
+_TS: Final = RESERVED_PREFIX + "ts"
 
 
 @dataclass
 class Waiting:
     """Results whose ends are not known."""
 
-    parts: list[WaitingPart] = field(default_factory=list)
+    unknown: UnknownEnds = field(default_factory=UnknownEnds)
 
     @property
     def footprint(self) -> Footprint:
         """What waits."""
-        rows = sum(int(part.waits.sum()) for part in self.parts)
-        return Footprint(rows, sum(part.results.nbytes for part in self.parts), len(self.parts))
+        return Footprint(len(self.unknown), self.unknown.nbytes, len(self.unknown.parts))
 
     @property
     def first(self) -> int:
         """The smallest `ts` that waits."""
-        return min((int(part.results.ts[part.waits].min()) for part in self.parts), default=FOREVER)
+        starts = (int(part.rows[_TS].to_numpy()[part.waits].min()) for part in self.unknown.parts)
+        return min(starts, default=FOREVER)
 
     def take(self, results: Results) -> Iterator[Results]:
         """Results come: those whose ends are known go on."""
@@ -66,7 +45,8 @@ class Waiting:
             unknown = results.holder >= 0
             if unknown.any():
                 waiting = results.take(unknown)
-                self.parts.append(WaitingPart(waiting, np.ones(len(waiting), np.bool_)))
+                assert waiting.holder is not None
+                self.unknown.add(waiting.holder, with_columns(waiting.payload, **{_TS: waiting.ts}))
             results = results.take(~unknown)
         yield from _alive(results)
 
@@ -79,37 +59,29 @@ class Waiting:
         if len(minus):
             yield from self.settle(Ends(changes.holder[minus], changes.ts[minus]))
 
-    def finish(self) -> Iterator[Results]:
-        """What has no end by now has none."""
-        for part in self.parts:
-            yield from _alive(replace(part.results.take(part.waits), holder=None))
-        self.parts = []
-
     def settle(self, ends: Ends) -> Iterator[Results]:
         """Ends become known: their results leave."""
-        for part in self.parts:
-            left = part.settle(ends)
-            if left is not None:
-                yield from _alive(left)
-        self.parts = [_tidied(part) for part in self.parts if part.waits.any()]
+        for te, rows in self.unknown.settle(ends):
+            yield from _alive(_results(rows, te))
+
+    def finish(self) -> Iterator[Results]:
+        """What has no end by now has none."""
+        parts, self.unknown = self.unknown.parts, UnknownEnds()
+        for part in parts:
+            rows = part.left()
+            yield from _alive(_results(rows, np.full(rows.num_rows, FOREVER)))
 
     def snapshot(self, name: str) -> Snapshot:
-        """What waits, to be stored: results are written once, beside them which of them wait."""
-        makers = {}
-        for part in self.parts:
-            makers[f"{name}/{part.id}"] = partial(_bytes, part.results)
-            makers[f"{name}/{part.id}/{part.note}"] = partial(_mask_bytes, part.waits.copy())
-        stored = [[part.id, part.note, len(part.waits)] for part in self.parts]
-        return Snapshot({"name": name, "parts": stored}, Blobs(makers))
+        """What waits, to be stored."""
+        return self.unknown.snapshot(name)
 
     def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
-        name, self.parts = snapshot.manifest["name"], []
-        for part, note, rows in snapshot.manifest["parts"]:
-            results = Results.from_table(table_from_bytes(snapshot.blobs[f"{name}/{part}"]))
-            bits = np.frombuffer(snapshot.blobs[f"{name}/{part}/{note}"], np.uint8)
-            waits = np.unpackbits(bits, count=rows).astype(np.bool_)
-            self.parts.append(WaitingPart(results, waits, part, note))
+        self.unknown.restore(snapshot)
+
+
+def _results(rows: pa.Table, te: Times) -> Results:
+    return Results(rows.drop_columns([_TS]).combine_chunks(), rows[_TS].to_numpy(), te)
 
 
 def _alive(results: Results) -> Iterator[Results]:
@@ -117,19 +89,3 @@ def _alive(results: Results) -> Iterator[Results]:
     results = results if alive.all() else results.take(alive)
     if len(results):
         yield Results(results.payload, results.ts, results.te)
-
-
-def _tidied(part: WaitingPart) -> WaitingPart:
-    """A part of which most have left is written anew."""
-    if 4 * int(part.waits.sum()) > len(part.waits):
-        return part
-    left = part.results.take(part.waits)
-    return WaitingPart(left, np.ones(len(left), np.bool_))
-
-
-def _bytes(results: Results) -> bytes:
-    return table_to_bytes(results.to_table())
-
-
-def _mask_bytes(mask: Mask) -> bytes:
-    return np.packbits(mask).tobytes()

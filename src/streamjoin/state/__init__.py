@@ -13,6 +13,7 @@ from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 from streamjoin.state.sweep_area import Decided, Kept, SweepArea
 from streamjoin.state.time_queue import TimeQueue
+from streamjoin.state.unknown_ends import UnknownEnds
 
 __all__ = [
     "Batch",
@@ -37,6 +38,7 @@ __all__ = [
     "Snapshot",
     "SweepArea",
     "TimeQueue",
+    "UnknownEnds",
     "ValueTest",
     "table_from_bytes",
     "table_to_bytes",
