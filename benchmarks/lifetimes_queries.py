@@ -18,8 +18,9 @@ from typing import Final, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Equals, Range, Rows, Window
-from streamjoin.plan.relation import Join, Projection, Relation, Selection, Stream, Union
+from streamjoin.language import parse_cql
+from streamjoin.plan.relation import Relation
+from streamjoin.plan.rules import optimise
 
 QueryName = Literal["selection", "projection", "union", "join"]
 WindowKind = Literal["rows", "time"]
@@ -59,27 +60,16 @@ def cql_of(query: QueryName, kind: WindowKind, size: int) -> str:
     >>> cql_of("selection", "rows", 10)
     'select * from STRu[ROWS 10] where cb > 3'
     """
-    window = f"ROWS {size}" if kind == "rows" else f"RANGE {size} MILLISECONDS"
+    # The time stamps are numbers of milliseconds, so a window of time has no unit.
+    window = f"ROWS {size}" if kind == "rows" else f"RANGE {size}"
     return CQL[query].replace("WINu", window).replace("WINb", window)
 
 
 def tree_of(query: QueryName, kind: WindowKind, size: int) -> Relation:
-    """The same query as a tree of relations, with a window of this size over each input."""
-    window: Window = Rows(size) if kind == "rows" else Range(size)
-    streams = [_stream(source, window) for source in sources(query)]
-    match query:
-        case "selection":
-            return Selection(streams[0], "`STRu.cb` > 3")
-        case "projection":
-            return Projection(streams[0], (("ca", "`STRu.ca`"), ("cb", "`STRu.cb`")))
-        case "union":
-            return Union(tuple(streams))
-        case "join":
-            return Join(streams[0], streams[1], (Equals("STRb0.ca", "STRb1.ca"),))
-
-
-def _stream(source: str, window: Window) -> Stream:
-    return Stream(source, tuple((f"{source}.{column}", column) for column in ("ca", "cb", "cc")), "ts", window)
+    """The query as it runs, with a window of this size over each input. `*` has the time stamp too."""
+    used = {name: SCHEMAS[name] for name in sources(query)}
+    written = parse_cql(cql_of(query, kind, size), used, times=dict.fromkeys(used, "ts"))
+    return optimise(written.relation, used)
 
 
 def tuples_of(query: QueryName, first: int, count: int) -> Tables:
