@@ -17,7 +17,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -33,6 +33,7 @@ SCHEMA = pa.schema([
     ("ts", pa.int64()), ("te", pa.int64()), ("k", pa.int64()), ("v", pa.float64()), ("s", pa.string()),
 ])  # fmt: skip
 TYPES = {"int": pa.int64(), "float": pa.float64(), "rough": pa.float64(), "string": pa.string()}
+METHODS = ("direct", "negative")
 FAR = 10**9  # beyond every end that is not endless
 Build = Callable[..., Any]
 
@@ -275,14 +276,19 @@ def _difference(got: Counter, expected: Counter) -> str:
     return f"missing {list(missing)[:5]}, extra {list(extra)[:5]}"
 
 
-def simulate(seed: int, build: Build = build_graph) -> Case:
-    """Draw and run one case; failures show it, with the seed that replays it."""
-    case = draw_case(seed)
-    try:
-        run_case(case, build)
-    except Exception as error:
-        raise AssertionError(f"{case.describe()}\n{error!r}") from error
-    return case
+def simulate(seed: int, build: Build = build_graph, methods: Sequence[str] = ()) -> Case:
+    """Draw and run one case, by the method that was drawn or by these; failures show it, with the seed that replays it.
+
+    Whatever the method, the result is compared with the oracle in normal form: so the methods agree with each other.
+    """
+    drawn = draw_case(seed)
+    for method in methods or (drawn.method,):
+        case = replace(drawn, method=method)
+        try:
+            run_case(case, build)
+        except Exception as error:
+            raise AssertionError(f"{case.describe()}\n{error!r}") from error
+    return drawn
 
 
 def shrunk(case: Case, build: Build = build_graph) -> Case:
@@ -346,6 +352,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--both", action="store_true", help="every case by the direct and by the negative method")
     parser.add_argument("--replay", type=int)
     parser.add_argument("--shrink", type=int)
     options = parser.parse_args()
@@ -360,7 +367,7 @@ def main() -> int:
     started, failures = time.monotonic(), 0
     for run in range(options.runs):
         try:
-            simulate(options.seed + run)
+            simulate(options.seed + run, methods=METHODS if options.both else ())
         except AssertionError as error:
             failures += 1
             print(error, file=sys.stderr)
