@@ -178,6 +178,19 @@ def test_late_rows_are_dropped_and_counted_or_fail() -> None:
         failing.micro_batch({"R": rows((7, 3, 0.0))})
 
 
+def test_more_slack_after_a_restart_takes_no_progress_back() -> None:
+    relation = Distinct(stream("R", "k", window=Range(5)))
+    strict, lenient = (by_hand(relation, slack=slack) for slack in (0, 6))
+    strict.micro_batch({"R": rows((10, 1, 0.0))})
+    for bucket, running in strict.root.work.running.items():
+        again = lenient.root.work.stage.build(running.bucket)
+        again.restore(running.snapshot())
+        lenient.root.work.running[bucket] = again
+    lenient.micro_batch({"R": rows((8, 2, 0.0))})
+    assert lenient.figures["late"] == 1, "results up to 10 may have left"
+    assert sorted(elements(lenient.end())) == [((1,), 10, 15)]
+
+
 def test_what_a_stage_says_of_itself() -> None:
     plane = by_hand(Distinct(stream("R", "k", window=Range(5))), slack=2)
     plane.micro_batch({"R": rows((10, 1, 0.0))})

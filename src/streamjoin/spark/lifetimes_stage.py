@@ -99,6 +99,7 @@ class RunningElementStage:
         self.operator: Operator = replace(config.in_bucket(bucket), bucket=bucket).build()
         self.slack = {each.number: each.slack for channels in config.inputs for each in channels if not each.buckets}
         self.largest: dict[int, int] = {}  # of streams
+        self.promised: dict[int, int] = {}  # their progress; a restart with more slack takes none of it back
         self.reached: dict[tuple[int, int], int] = {}  # of buckets of operators
         self.waiting, self.held = Waiting(), HeldResults()
         self.counted: Counter[str] = Counter()
@@ -157,11 +158,13 @@ class RunningElementStage:
             self.reached[key] = max(self.reached.get(key, NEVER), report["progress"])
         elif report["largest"] is not None:
             self.largest[number] = max(self.largest.get(number, NEVER), report["largest"])
+            now = self.largest[number] - self.slack[number]
+            self.promised[number] = max(self.promised.get(number, NEVER), now)
             if isinstance(self.operator, RunningRowWindow | RunningNegativeWindow):
                 self.operator.last = max(self.operator.last, self.largest[number])
 
     def _of_stream(self, number: int) -> int:
-        return self.largest[number] - self.slack[number] if number in self.largest else NEVER
+        return self.promised.get(number, NEVER)
 
     def _progress(self, channels: tuple[Channel, ...]) -> int:
         least = FOREVER
@@ -250,6 +253,7 @@ class RunningElementStage:
             "operator": parts[0].manifest,
             "results": [parts[1].manifest, parts[2].manifest],
             "largest": list(self.largest.items()),
+            "promised": list(self.promised.items()),
             "reached": [[*key, time] for key, time in self.reached.items()],
         }
         return Snapshot(manifest, ChainMap(*(part.blobs for part in parts)))  # type: ignore[arg-type]
@@ -259,7 +263,7 @@ class RunningElementStage:
         self.operator.restore(Snapshot(manifest["operator"], snapshot.blobs))
         self.waiting.restore(Snapshot(manifest["results"][0], snapshot.blobs))
         self.held.restore(Snapshot(manifest["results"][1], snapshot.blobs))
-        self.largest = dict(manifest["largest"])
+        self.largest, self.promised = dict(manifest["largest"]), dict(manifest["promised"])
         self.reached = {(channel, bucket): time for channel, bucket, time in manifest["reached"]}
 
 
