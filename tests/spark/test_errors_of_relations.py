@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import streamjoin as sj
 from tests.spark.wrong_calls import Call, Frames, Wrong, check, make_frames, timed
 
-OPTIONS = "the options are lateness, late, invalid, emit, output, validity, buckets"
+OPTIONS = "the options are lateness, late, invalid, emit, output, method, validity, buckets"
 A_WINDOW = 'window=sj.Range("5 seconds"), sj.Rows(100), or sj.Validity("from", "to")'
 A_DICT = '{"mean": ("avg", "speed"), "n": "count"}'
 
@@ -150,10 +150,10 @@ UNSUPPORTED: dict[str, Wrong] = {
         'invalid="output" is for joins of two frames: a query has no column for such rows',
         'use invalid="fail" or invalid="drop"',
     ),
-    "a changelog": (
-        distinct(time="ts", window=sj.Now(), output="changelog"),
-        'output="changelog" of a query is not there yet',
-        "ISTREAM (SELECT ...) and DSTREAM (SELECT ...) give what appears and disappears, with its time",
+    "a changelog in order": (
+        distinct(time="ts", window=sj.Now(), output="changelog", emit="ordered"),
+        'a changelog leaves as things become known, not with emit="ordered"',
+        "order it by _time",
     ),
     "a sum of text": (
         aggregate({"m": ("sum", "name")}), "sum of column 'name', which is string", "cast the column to a number first",

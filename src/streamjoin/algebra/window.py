@@ -167,6 +167,10 @@ class Rows(Window):
             )
         if not isinstance(self.drain, bool):
             raise CallError(f"drain must be True or False, got {self.drain!r}")
+        if isinstance(
+            self.by, str | list
+        ):  # one value, or several: a window is a value, and can be compared and stored
+            object.__setattr__(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))
 
     def resolve(self, axis: TimeAxis) -> Rows:
         return self
