@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 WIDTH, HEIGHT = 640, 420
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 40, 130
+LEFT, RIGHT, TOP, BOTTOM = 76, 40, 40, 146
+LETTERS = 78  # of a line of words below the plot
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ class Plot:
         drawn = [_text(LEFT, TOP - 18, self.title, size=15)]
         for tick in across.ticks:
             at, _ = place(tick, up.low)
-            drawn += [_rule(at, TOP, at, HEIGHT - BOTTOM), _text(at, HEIGHT - BOTTOM + 16, f"{tick:,g}", "middle")]
+            drawn += [_rule(at, TOP, at, HEIGHT - BOTTOM), _text(at, HEIGHT - BOTTOM + 16, _number(tick), "middle")]
         for tick in up.ticks:
             _, at = place(across.low, tick)
-            drawn += [_rule(LEFT, at, WIDTH - RIGHT, at), _text(LEFT - 6, at + 4, f"{tick:g}", "end")]
+            drawn += [_rule(LEFT, at, WIDTH - RIGHT, at), _text(LEFT - 6, at + 4, _number(tick), "end")]
         drawn.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 34, self.x, "middle"))
         drawn.append(_text(LEFT, TOP - 4, self.y))
         for number, line in enumerate(self.lines):
@@ -65,8 +67,9 @@ class Plot:
             )
             drawn.append(_text(left + 30, top, line.label))
         rows = -(-len(self.lines) // 2)
-        for number, words in enumerate(self.words):
-            drawn.append(_text(LEFT, HEIGHT - BOTTOM + 58 + 16 * (rows + number), words, colour="#666"))
+        below = [part for words in self.words for part in wrap(words, LETTERS)]
+        for number, part in enumerate(below):
+            drawn.append(_text(LEFT, HEIGHT - BOTTOM + 58 + 16 * (rows + number), part, colour="#666"))
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
             f'font-family="sans-serif"><rect width="100%" height="100%" fill="white"/>{"".join(drawn)}</svg>\n'
@@ -84,6 +87,15 @@ class Axis:
     def share(self, value: float) -> float:
         """Where a value lies between the ends, from 0 to 1."""
         return math.log(value / self.low) / math.log(self.high / self.low)
+
+
+def _number(value: float) -> str:
+    """A number as readers write it.
+
+    >>> _number(1e6), _number(0.5)
+    ('1,000,000', '0.5')
+    """
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 def _axis(low: float, high: float) -> Axis:
