@@ -314,7 +314,7 @@ def test_triggers_as_spark_wants_them() -> None:
 def test_the_commands_of_the_guide(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guide = (ROOT / "docs" / "guides" / "running.md").read_text().replace("\\\n", "")
     commands = re.findall(r"^\./sj ((?:run|state) .*)$", guide, re.MULTILINE)
-    assert len(commands) == 2
+    assert len(commands) == 3
     monkeypatch.chdir(ROOT)
     for command in commands:
         result = CliRunner().invoke(app, shlex.split(command.replace("build/", f"{tmp_path}/")))
