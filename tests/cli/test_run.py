@@ -316,7 +316,10 @@ def test_the_commands_of_the_guide(spark: SparkSession, tmp_path: Path, monkeypa
     commands = re.findall(r"^\./sj ((?:run|state) .*)$", guide, re.MULTILINE)
     assert len(commands) == 3
     monkeypatch.chdir(ROOT)
+    shown = []
     for command in commands:
         result = CliRunner().invoke(app, shlex.split(command.replace("build/", f"{tmp_path}/")))
         assert result.exit_code == 0, result.output
-    assert "total" in result.output
+        shown.append(result.output)
+    assert sum("total" in output for output in shown) == 1, "one of them is what is kept"
+    assert sum("the query is over" in output for output in shown) == 1, "one of them is finished"
