@@ -33,7 +33,7 @@ def memory_of(graph: Graph) -> Memory:
     for operator in graph.operators.values():
         total += operator.footprint.nbytes
         if isinstance(operator, RunningRowWindow):
-            holders += operator.rings.holder_nbytes
+            holders += operator.order.rings.holder_nbytes
         elif isinstance(operator, RunningTemporalJoin):
             holders += sum(area.holder_nbytes for area in operator.areas) + operator.pending.nbytes
     return Memory(total, holders)

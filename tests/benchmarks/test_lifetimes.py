@@ -75,7 +75,7 @@ class TestEquality:
             graph = build_graph(tree, schemas, method)
             if method == "negative":
                 for operator in graph.operators.values():
-                    operator.rings.size += 1  # type: ignore[attr-defined]
+                    operator.order.rings.size += 1  # type: ignore[attr-defined]
             return graph
 
         with pytest.raises(UnequalResultsError, match="different results"):

@@ -16,6 +16,7 @@ from streamjoin.errors import CallError, UnsupportedError, unknown_column
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.naming import name_columns
 from streamjoin.plan.relation import Join, Projection, Query, Stream
+from streamjoin.spark.choices import listed
 from streamjoin.spark.query import QueryCall, arrow_schema
 
 _TAKEN = {
@@ -72,7 +73,7 @@ def join_with_row_windows(frames: Sequence[DataFrame], options: dict[str, Any]) 
 
 def _keys(options: dict[str, Any], schemas: Sequence[pa.Schema]) -> tuple[list[str], list[Predicate]]:
     """The keys that appear once in the result, and all keys as predicates."""
-    by, left, right = (_listed(options.get(name)) for name in ("by", "left_by", "right_by"))
+    by, left, right = (listed(options.get(name)) for name in ("by", "left_by", "right_by"))
     if by and (left or right):
         raise CallError("give either by= or left_by= and right_by=, not both")
     if len(left) != len(right):
@@ -126,9 +127,3 @@ def _numbered(name: Any, number: int, schemas: Sequence[pa.Schema]) -> str:
 def _coalesced(sources: Sequence[str]) -> str:
     quoted = [f"`{source}`" for source in sources]
     return quoted[0] if len(quoted) == 1 else f"coalesce({', '.join(quoted)})"
-
-
-def _listed(option: Any) -> list[Any]:
-    if option is None:
-        return []
-    return list(option) if isinstance(option, list | tuple) else [option]

@@ -26,14 +26,15 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask
 from streamjoin.operators.contract import Output, Results, Rows, side_by_side
-from streamjoin.operators.joining import JoinConfig, Part, RunningJoin, padded, witness
+from streamjoin.operators.joining import Part, RunningJoin, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
+from streamjoin.operators.saving import Fingerprinted
 from streamjoin.state import Batch, Kept, Snapshot, SweepArea
 from streamjoin.state.batch import Indices
 
 
-class Choosing(JoinConfig, Protocol):
+class Choosing(Fingerprinted, Protocol):
     """What is asked of the configuration of such a join."""
 
     @property

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.operators.contract import Footprint, Results
-from streamjoin.operators.joining import check_snapshot, whole_snapshot
 from streamjoin.operators.ordering import HeldResults, HeldRows
+from streamjoin.operators.saving import check_snapshot, whole_snapshot
 from streamjoin.operators.verdict import RunningVerdict, Verdict
 from streamjoin.state import Batch, Snapshot
+from streamjoin.state.snapshot import restore_parts
 
 
 @dataclass(frozen=True)
@@ -103,12 +104,15 @@ class RunningCourt:
         """What is kept."""
         return sum((verdict.footprint for verdict in self.verdicts.values()), self.held.footprint)
 
+    def _parts(self) -> dict[str, HeldResults | HeldRows]:
+        parts: dict[str, HeldResults | HeldRows] = {"held": self.held}
+        for number, verdict in self.verdicts.items():
+            parts |= {f"verdict{number}/{n}": waiting for n, waiting in enumerate(verdict.waiting)}
+        return parts
+
     def snapshot(self) -> Snapshot:
         """All that is needed to go on."""
-        parts = [self.held.snapshot("held")]
-        for number, verdict in self.verdicts.items():
-            parts += [waiting.snapshot(f"verdict{number}/{n}") for n, waiting in enumerate(verdict.waiting)]
-        whole = whole_snapshot(self.config.fingerprint, self.joined, self.figures, parts)
+        whole = whole_snapshot(self.config.fingerprint, self.joined, self.figures, self._parts())
         whole.manifest["to_come"] = list(self.to_come.times)
         return whole
 
@@ -118,11 +122,6 @@ class RunningCourt:
         self.joined = Progress(self.config.buckets, list(snapshot.manifest["progress"]))
         self.to_come = Progress(self.config.buckets, list(snapshot.manifest["to_come"]))
         self.figures = dict(snapshot.manifest["figures"])
-        parts: list[HeldResults | HeldRows] = [
-            self.held,
-            *(waiting for verdict in self.verdicts.values() for waiting in verdict.waiting),
-        ]
-        for part, manifest in zip(parts, snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(manifest, snapshot.blobs))
+        restore_parts(self._parts(), snapshot)
         for verdict in self.verdicts.values():
             verdict.times = Progress(2, [self.joined.least()] * 2)

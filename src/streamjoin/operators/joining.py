@@ -11,36 +11,27 @@ time nothing can leave any more (`_first_to_come`).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from streamjoin.algebra import Progress
 from streamjoin.algebra.interval import Times
-from streamjoin.errors import SnapshotError
-from streamjoin.operators.contract import Footprint, Operator, Output, Results, null_rows, side_by_side
+from streamjoin.operators.contract import Footprint, Output, Results, null_rows, side_by_side
 from streamjoin.operators.ordering import HeldResults, HeldRows
-from streamjoin.state import Batch, PendingEnds, Snapshot, SweepArea
-from streamjoin.state.snapshot import FORMAT
+from streamjoin.operators.saving import Fingerprinted, OperatorOfParts
+from streamjoin.state import Batch, PendingEnds, SweepArea
 
 Part = SweepArea | HeldRows | HeldResults | PendingEnds
 
 
-class JoinConfig(Protocol):
-    """What is asked of a configuration here."""
-
-    @property
-    def fingerprint(self) -> str: ...
-
-
 @dataclass
-class RunningJoin(Operator):
+class RunningJoin(OperatorOfParts):
     """A join of two inputs at work."""
 
-    config: JoinConfig
+    config: Fingerprinted
     inputs: int = 2
     figures: dict[str, int] = field(default_factory=dict)
 
@@ -100,17 +91,6 @@ class RunningJoin(Operator):
     def footprint(self) -> Footprint:
         return sum((_footprint(part) for part in self._parts().values()), Footprint())
 
-    def snapshot(self) -> Snapshot:
-        parts = [part.snapshot(name) for name, part in self._parts().items()]
-        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(2, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        for part, manifest in zip(self._parts().values(), snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(manifest, snapshot.blobs))
-
 
 def _footprint(part: Part) -> Footprint:
     if isinstance(part, SweepArea):
@@ -132,28 +112,9 @@ def witness(rows: Batch, *parts: Times) -> Batch:
 
 def padded(schemas: Sequence[pa.Schema], number: int, payload: pa.Table, ts: Times, te: Times) -> Results:
     """Rows of input `number` as results, with NULLs for the other inputs."""
-    members = [payload if i == number else null_rows(schema, len(ts)) for i, schema in enumerate(schemas)]
-    return Results(side_by_side(members), ts, te)
+    return Results(padded_payload(schemas, number, payload, len(ts)), ts, te)
 
 
-def whole_snapshot(fingerprint: str, times: Progress, figures: dict[str, int], parts: Sequence[Snapshot]) -> Snapshot:
-    """The snapshot of an operator, made of those of its parts."""
-    manifest = {
-        "format": FORMAT,
-        "fingerprint": fingerprint,
-        "progress": list(times.times),
-        "figures": dict(figures),
-        "parts": [part.manifest for part in parts],
-    }
-    return Snapshot(manifest, ChainMap(*(part.blobs for part in parts)))  # type: ignore[arg-type]
-
-
-def check_snapshot(snapshot: Snapshot, fingerprint: str) -> None:
-    """Refuse a snapshot of another format or another configuration."""
-    if snapshot.manifest.get("format") != FORMAT:
-        raise SnapshotError(f"this snapshot has format {snapshot.manifest.get('format')}, this version reads {FORMAT}")
-    if snapshot.manifest["fingerprint"] != fingerprint:
-        raise SnapshotError(
-            f"this state was made by another join: {snapshot.manifest['fingerprint']}, not {fingerprint}",
-            hint="start with an empty state, or restore the old configuration",
-        )
+def padded_payload(schemas: Sequence[pa.Schema], number: int, payload: pa.Table, rows: int) -> pa.Table:
+    """So many rows of input `number` side by side with NULLs for the other inputs."""
+    return side_by_side([payload if i == number else null_rows(schema, rows) for i, schema in enumerate(schemas)])

@@ -28,19 +28,16 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.contract import Footprint, Operator, Output, Results
-from streamjoin.operators.joining import check_snapshot, whole_snapshot
+from streamjoin.operators.contract import Footprint, Output, Results
+from streamjoin.operators.saving import Fingerprinted, OperatorOfParts
 from streamjoin.state import Batch, Blobs, Catalogue, Ends, HolderIndex, Snapshot, TimeQueue, UnknownEnds
 from streamjoin.state.batch import Indices
 from streamjoin.state.holders import NO_HOLDER
 from streamjoin.state.time_queue import QueuePart
 
 
-class LifetimesConfig(Protocol):
+class LifetimesConfig(Fingerprinted, Protocol):
     """What is asked of a configuration here."""
-
-    @property
-    def fingerprint(self) -> str: ...
 
     @property
     def inputs(self) -> int: ...
@@ -78,7 +75,7 @@ class Members:
 
 
 @dataclass
-class RunningLifetimes(Operator):
+class RunningLifetimes(OperatorOfParts):
     """An operator that follows the snapshots of its inputs, at work."""
 
     config: LifetimesConfig
@@ -208,17 +205,6 @@ class RunningLifetimes(Operator):
         shared = {"catalogue": self.catalogue, "members": self.members, "starting": self.starting}
         shared |= {"events": self.events}
         return {**shared, **unknown, **self._own_parts()}
-
-    def snapshot(self) -> Snapshot:
-        parts = [part.snapshot(name) for name, part in self._parts().items()]
-        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(self.inputs, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        for part, manifest in zip(self._parts().values(), snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(manifest, snapshot.blobs))
 
 
 def _signed(rows: pa.Table, sign: int) -> pa.Table:

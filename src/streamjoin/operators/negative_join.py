@@ -26,11 +26,12 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, How, Progress
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import OPERATORS, combine_hashes
-from streamjoin.operators.contract import Footprint, Operator, Output, null_rows, side_by_side
-from streamjoin.operators.joining import check_snapshot, described, whole_snapshot
+from streamjoin.operators.contract import Footprint, Output, side_by_side
+from streamjoin.operators.joining import described, padded_payload
 from streamjoin.operators.lifetimes import plus_and_minus
+from streamjoin.operators.saving import OperatorOfParts
 from streamjoin.operators.temporal_join import TRACKED
-from streamjoin.state import Batch, Catalogue, Ends, Kept, Matching, OpenPieces, Run, Snapshot, SweepArea, TimeQueue
+from streamjoin.state import Batch, Catalogue, Ends, Kept, Matching, OpenPieces, Run, SweepArea, TimeQueue
 from streamjoin.state.batch import Indices, with_columns
 from streamjoin.state.holders import first_holder
 
@@ -97,7 +98,7 @@ class Partners:
 
 
 @dataclass
-class RunningNegativeJoin(Operator):
+class RunningNegativeJoin(OperatorOfParts):
     """A join of plus and minus tuples at work."""
 
     config: NegativeJoin
@@ -141,7 +142,7 @@ class RunningNegativeJoin(Operator):
         yield from self._pairs_go(gone)
         for each, partners in enumerate(self.partners):
             for payload, times, ids, sign in partners.sweep() if partners is not None else ():
-                yield plus_and_minus(self._alone(each, payload), times, ids, sign)
+                yield plus_and_minus(self._alone(each, payload, len(ids)), times, ids, sign)
         for area in self.areas:
             for _ in area.purge(least - 1 if least < FOREVER else FOREVER):
                 raise AssertionError("these areas are not tracked")
@@ -163,7 +164,7 @@ class RunningNegativeJoin(Operator):
         """Rows that go before `before`: from now on it is known when."""
         due = self.going[number].take(before)
         if due is None:
-            return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
+            return Ends.none()
         ends = Ends(due[1]["__sj_id"].to_numpy(), due[0])
         partners = self.partners[number]
         if partners is not None:
@@ -219,14 +220,10 @@ class RunningNegativeJoin(Operator):
             self.figures["results"] += len(i) * (sign > 0)
             yield plus_and_minus(side_by_side([member.payload for member in members]), time, pair, sign)
 
-    def _alone(self, number: int, payload: pa.Table) -> pa.Table:
+    def _alone(self, number: int, payload: pa.Table, rows: int) -> pa.Table:
         if self.config.how in ("semi", "anti"):
             return side_by_side([payload])
-        members = [
-            payload if each == number else null_rows(schema, payload.num_rows)
-            for each, schema in enumerate(self.config.schemas)
-        ]
-        return side_by_side(members)
+        return padded_payload(self.config.schemas, number, payload, rows)
 
     def on_end(self) -> Iterator[Output]:
         for number in (0, 1):
@@ -252,14 +249,3 @@ class RunningNegativeJoin(Operator):
             if partners is not None:
                 parts |= {f"rows{number}": partners.rows, f"pieces{number}": partners.pieces}
         return parts
-
-    def snapshot(self) -> Snapshot:
-        parts = [part.snapshot(name) for name, part in self._parts().items()]
-        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(2, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        for part, stored in zip(self._parts().values(), snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(stored, snapshot.blobs))

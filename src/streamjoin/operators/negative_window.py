@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Progress
-from streamjoin.algebra.interval import Times, saturating_add
-from streamjoin.operators.contract import Footprint, Operator, Output
-from streamjoin.operators.joining import check_snapshot, described, whole_snapshot
+from streamjoin.algebra import FOREVER, Progress
+from streamjoin.algebra.interval import Times
+from streamjoin.operators.contract import Footprint, Output
+from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import plus_and_minus
-from streamjoin.state import Batch, Catalogue, Ends, RowRings, Snapshot, TimeQueue, UnknownEnds
+from streamjoin.operators.saving import OperatorOfParts
+from streamjoin.state import Batch, RowOrder, Snapshot, TimeQueue, UnknownEnds
 from streamjoin.state.batch import with_columns
 from streamjoin.state.holders import first_holder
 
@@ -48,7 +49,7 @@ class NegativeWindow:
 
 
 @dataclass
-class RunningNegativeWindow(Operator):
+class RunningNegativeWindow(OperatorOfParts):
     """A window at work."""
 
     config: NegativeWindow
@@ -59,16 +60,12 @@ class RunningNegativeWindow(Operator):
         self.times = Progress(1)
         self.ending = TimeQueue()  # elements whose ends are known, with their payload
         self.unknown = UnknownEnds()  # elements of a row window
-        self.groups = Catalogue(self.config.by)
-        self.rings = RowRings(self.config.size or 1)
-        self.unordered = TimeQueue()
+        self.order = RowOrder(self.config.size or 1, self.config.by, self.config.drain)
         self.next_id = first_holder(self.config.producer, self.config.bucket)
-        self.last = NEVER
         self.figures = {"rows_in": 0, "results": 0}
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
-        self.last = max(self.last, int(batch.ts.max()))
         if self.config.size is None:
             batch, _ = batch.split(batch.ts < batch.te)
         ids = np.arange(self.next_id, self.next_id + len(batch))
@@ -77,38 +74,29 @@ class RunningNegativeWindow(Operator):
         if self.config.size is None:
             self.ending.add(batch.te, rows)
         else:
-            columns = {"holder": ids}
-            if self.config.by.names:
-                assert batch.proof is not None
-                columns["group"] = self.groups.codes(batch.proof, len(batch))
-            self.unordered.add(batch.ts, pa.table(columns))
+            self.order.add(batch, ids)
             self.unknown.add(ids, rows)
         self.figures["results"] += len(batch)
         yield plus_and_minus(batch.payload, batch.ts, ids, 1)
 
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         self.times.advance(0, time)
-        reached = self.times.of(0)
-        before = reached + 1 if reached < FOREVER else FOREVER
-        due = self.ending.take(before) if self.config.size is None else None
-        for times, rows in self._order(before) if self.config.size is not None else filter(None, [due]):
+        for times, rows in self._over(self.times.of(0)):
             yield plus_and_minus(rows.drop_columns(["__sj_id"]), times, rows["__sj_id"].to_numpy(), -1)
-        if reached == FOREVER:
+        if self.times.of(0) == FOREVER:
             self.ending, self.unknown = TimeQueue(), UnknownEnds()
 
-    def _order(self, before: int) -> Iterator[tuple[Times, pa.Table]]:
-        """Elements that progress has reached take their place, and end others; so those ends are reached as well."""
-        due = self.unordered.take(before)
+    def _over(self, reached: int) -> Iterator[tuple[Times, pa.Table]]:
+        """Elements that are over when progress has reached this time. Those of a row window end when others take their
+        places, which progress has reached as well.
+        """
+        if self.config.size is not None:
+            ends = self.order.reach(reached)
+            yield from self.unknown.settle(ends.take(ends.te < FOREVER))
+            return
+        due = self.ending.take_up_to(reached)
         if due is not None:
-            ts, rows = due
-            group = rows["group"].to_numpy() if self.config.by.names else None
-            ends = self.rings.follow(group, ts, rows["holder"].to_numpy())
-            yield from self.unknown.settle(ends)
-        if before == FOREVER:
-            left = self.rings.drain()
-            if self.config.drain:
-                end = int(saturating_add(np.array([self.last]), 1)[0])
-                yield from self.unknown.settle(Ends(left, np.full(len(left), end)))
+            yield due
 
     def on_end(self) -> Iterator[Output]:
         yield from self.on_progress(0, FOREVER)
@@ -119,25 +107,17 @@ class RunningNegativeWindow(Operator):
 
     @property
     def footprint(self) -> Footprint:
-        nbytes = self.rings.nbytes + self.unordered.nbytes + self.ending.nbytes + self.unknown.nbytes
+        nbytes = self.order.nbytes + self.ending.nbytes + self.unknown.nbytes
         return Footprint(len(self.ending) + len(self.unknown), nbytes, len(self.ending.parts))
 
-    def _parts(self) -> dict[str, TimeQueue | UnknownEnds | Catalogue | RowRings]:
-        return {
-            "ending": self.ending, "unknown": self.unknown, "groups": self.groups, "rings": self.rings,
-            "unordered": self.unordered,
-        }  # fmt: skip
+    def _parts(self) -> dict[str, TimeQueue | UnknownEnds | RowOrder]:
+        return {"ending": self.ending, "unknown": self.unknown, "order": self.order}
 
     def snapshot(self) -> Snapshot:
-        parts = [part.snapshot(name) for name, part in self._parts().items()]
-        whole = whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-        whole.manifest |= {"next_id": self.next_id, "last": self.last}
+        whole = super().snapshot()
+        whole.manifest["next_id"] = self.next_id
         return whole
 
     def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(1, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        self.next_id, self.last = snapshot.manifest["next_id"], snapshot.manifest["last"]
-        for part, stored in zip(self._parts().values(), snapshot.manifest["parts"], strict=True):
-            part.restore(Snapshot(stored, snapshot.blobs))
+        super().restore(snapshot)
+        self.next_id = snapshot.manifest["next_id"]

@@ -9,7 +9,7 @@ reached its time stamp: whatever comes afterwards is later, or came later at the
                    9 ---'    the one at 5 ends at 9; those at 8 and 9 have a holder as long as nobody follows
 
 Elements go on in the micro-batch in which they come, with their end where it is known by then, and with a holder where
-it is not; ends follow when they are learned. Only time stamps and holders are kept (`RowRings`), so the size of the
+it is not; ends follow when they are learned. Only time stamps and holders are kept (`RowOrder`), so the size of the
 payload does not matter here. When the input ends, the last elements have no end; with `drain` they end one tick after
 the last time stamp of the input.
 
@@ -24,11 +24,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Progress
-from streamjoin.algebra.interval import saturating_add
-from streamjoin.operators.contract import Footprint, Operator, Output, Results
-from streamjoin.operators.joining import check_snapshot, described, whole_snapshot
-from streamjoin.state import Batch, Catalogue, Ends, RowRings, Snapshot, TimeQueue
+from streamjoin.algebra import FOREVER, Progress
+from streamjoin.operators.contract import Footprint, Output, Results
+from streamjoin.operators.joining import described
+from streamjoin.operators.saving import OperatorOfParts
+from streamjoin.state import Batch, Ends, RowOrder, Snapshot
 from streamjoin.state.batch import Indices
 from streamjoin.state.holders import NO_HOLDER, first_holder
 
@@ -57,7 +57,7 @@ class RowWindow:
 
 
 @dataclass
-class RunningRowWindow(Operator):
+class RunningRowWindow(OperatorOfParts):
     """A row window at work. The batches' proof has the columns that make a group."""
 
     config: RowWindow
@@ -66,49 +66,25 @@ class RunningRowWindow(Operator):
 
     def __post_init__(self) -> None:
         self.times = Progress(1)
-        self.groups = Catalogue(self.config.by)
-        self.rings = RowRings(self.config.size)
-        self.unordered = TimeQueue()  # time stamps that progress has not reached
+        self.order = RowOrder(self.config.size, self.config.by, self.config.drain)
         self.arrived: list[Batch] = []  # in this micro-batch
         self.next_holder = first_holder(self.config.producer, self.config.bucket)
-        self.last = NEVER
         self.figures = {"rows_in": 0, "results": 0}
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         holder = np.arange(self.next_holder, self.next_holder + len(batch))
         self.next_holder += len(batch)
-        columns = {"holder": holder}
-        if self.config.by.names:
-            assert batch.proof is not None
-            columns["group"] = self.groups.codes(batch.proof, len(batch))
-        self.unordered.add(batch.ts, pa.table(columns))
+        self.order.add(batch, holder)
         self.arrived.append(replace(batch, holder=holder))
-        self.last = max(self.last, int(batch.ts.max()))
         yield from ()
 
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         self.times.advance(0, time)
-        ends = self._order()
-        if time == FOREVER:
-            left = self.rings.drain()
-            end = int(saturating_add(np.array([self.last]), 1)[0]) if self.config.drain else FOREVER
-            ends = Ends.concat([ends, Ends(left, np.full(len(left), end))])
-        yield from self._pass_on(ends)
+        yield from self._pass_on(self.order.reach(self.times.of(0)))
 
     def on_end(self) -> Iterator[Output]:
         yield from self.on_progress(0, FOREVER)
-
-    def _order(self) -> Ends:
-        """Elements that progress has reached take their place; what ends thereby."""
-        reached = self.times.of(0)
-        due = self.unordered.take(reached + 1 if reached < FOREVER else FOREVER)
-        if due is None:
-            return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
-        ts, rows = due
-        # Holders are given out in the order of arrival.
-        group = rows["group"].to_numpy() if self.config.by.names else None
-        return self.rings.follow(group, ts, rows["holder"].to_numpy())
 
     def _pass_on(self, ends: Ends) -> Iterator[Output]:
         """The elements that have arrived, with their ends if those are known; and ends of earlier ones."""
@@ -139,22 +115,17 @@ class RunningRowWindow(Operator):
 
     @property
     def footprint(self) -> Footprint:
-        nbytes = self.rings.nbytes + self.unordered.nbytes + self.groups.nbytes
-        return Footprint(self.rings.rows + len(self.unordered), nbytes, len(self.rings.parts))
+        return Footprint(self.order.rows, self.order.nbytes, len(self.order.rings.parts))
+
+    def _parts(self) -> dict[str, RowOrder]:
+        return {"order": self.order}
 
     def snapshot(self) -> Snapshot:
         assert not self.arrived, "a snapshot is taken between micro-batches"
-        parts = [self.groups.snapshot("groups"), self.rings.snapshot("rings"), self.unordered.snapshot("unordered")]
-        whole = whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-        whole.manifest |= {"next_holder": self.next_holder, "last": self.last}
+        whole = super().snapshot()
+        whole.manifest["next_holder"] = self.next_holder
         return whole
 
     def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        manifest = snapshot.manifest
-        self.times = Progress(1, list(manifest["progress"]))
-        self.figures = dict(manifest["figures"])
-        self.next_holder, self.last = manifest["next_holder"], manifest["last"]
-        parts: tuple[Catalogue | RowRings | TimeQueue, ...] = (self.groups, self.rings, self.unordered)
-        for part, stored in zip(parts, manifest["parts"], strict=True):
-            part.restore(Snapshot(stored, snapshot.blobs))
+        super().restore(snapshot)
+        self.next_holder = snapshot.manifest["next_holder"]

@@ -22,10 +22,11 @@ import pyarrow as pa
 
 from streamjoin.algebra import How, Outer, Progress
 from streamjoin.kernels import parts_of_validity
-from streamjoin.operators.contract import Footprint, Operator, Output, Results, side_by_side
-from streamjoin.operators.joining import check_snapshot, padded, whole_snapshot
+from streamjoin.operators.contract import Footprint, Output, Results, side_by_side
+from streamjoin.operators.joining import padded
 from streamjoin.operators.ordering import HeldRows
-from streamjoin.state import Batch, Snapshot
+from streamjoin.operators.saving import OperatorOfParts
+from streamjoin.state import Batch
 from streamjoin.state.batch import Indices
 
 
@@ -49,7 +50,7 @@ class Verdict:
 
 
 @dataclass
-class RunningVerdict(Operator):
+class RunningVerdict(OperatorOfParts):
     """One verdict stage at work."""
 
     config: Verdict
@@ -110,16 +111,8 @@ class RunningVerdict(Operator):
     def footprint(self) -> Footprint:
         return sum((waiting.footprint for waiting in self.waiting), Footprint())
 
-    def snapshot(self) -> Snapshot:
-        parts = [waiting.snapshot(f"waiting{number}") for number, waiting in enumerate(self.waiting)]
-        return whole_snapshot(self.config.fingerprint, self.times, self.figures, parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        check_snapshot(snapshot, self.config.fingerprint)
-        self.times = Progress(2, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
-        for waiting, manifest in zip(self.waiting, snapshot.manifest["parts"], strict=True):
-            waiting.restore(Snapshot(manifest, snapshot.blobs))
+    def _parts(self) -> dict[str, HeldRows]:
+        return {f"waiting{number}": waiting for number, waiting in enumerate(self.waiting)}
 
 
 def who(candidates: Batch, witnesses: Batch | None) -> tuple[Indices, Indices]:

@@ -31,7 +31,7 @@ from streamjoin.operators import (
 from streamjoin.operators.multiplicity import SetOperator
 from streamjoin.plan.binding import InputBinding
 from streamjoin.plan.expression import Expression
-from streamjoin.plan.planner import ExpressionTest, order_of
+from streamjoin.plan.planner import ExpressionTest, order_of, value_tests
 from streamjoin.plan.relation import (
     Aggregation,
     Difference,
@@ -45,7 +45,7 @@ from streamjoin.plan.relation import (
     Union,
 )
 from streamjoin.runtime.graph import Graph, GraphNode, OperatorNode, PerRowNode, SourceNode, UnionNode, as_batch
-from streamjoin.state import Batch, KeyTest, Matching, PairTest, ValueTest
+from streamjoin.state import Batch, KeyTest, Matching
 from streamjoin.state.columns import codes_are_exact, time_values
 
 
@@ -155,11 +155,7 @@ class Lowering:
         schemas = (self.schema[parts[0]], self.schema[parts[1]])
         keys = [predicate for predicate in join.predicates if isinstance(predicate, Equals)]
         others = sorted((each for each in join.predicates if not isinstance(each, Equals)), key=order_of)
-        tests: list[PairTest] = []
-        offset = len(others[0].columns(0)) if others else 0
-        for predicate in others[1:]:
-            tests.append(ValueTest(predicate, offset))
-            offset += len(predicate.columns(0))
+        tests = value_tests(others)
         if keys and not codes_are_exact([schemas[0].field(key.left).type for key in keys]):
             tests.append(KeyTest())
         if join.theta is not None:
@@ -180,7 +176,7 @@ class Lowering:
         )
         left_only = join.how in ("semi", "anti")
         schema = schemas[0] if left_only else pa.schema([*schemas[0], *schemas[1]])
-        return self._add(OperatorNode(parts, config.build, tuple(read), Named(join.columns)), schema)
+        return self._add(OperatorNode(parts, config.build, read, Named(join.columns)), schema)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class Partitioning:
         rows = np.arange(len(batch))
         if self.buckets == 1:
             return Placement(rows, np.zeros(len(batch), np.int64))
-        return Placement(rows, _modulo(hash_integers(batch.group), self.buckets))
+        return Placement(rows, modulo(hash_integers(batch.group), self.buckets))
 
     def owner_test(self, bucket: int) -> PairTest | None:
         """The test that keeps a pair in exactly one of the buckets where it meets; None when it meets in one only."""
@@ -214,9 +214,9 @@ class MatrixPartitioning(Partitioning):
         rows, columns = self.shape
         content = _content_hash(batch)
         if number == 0:
-            line, copies = _modulo(content, rows), columns
+            line, copies = modulo(content, rows), columns
         else:
-            line, copies = _modulo(content, columns), rows
+            line, copies = modulo(content, columns), rows
         row = np.repeat(np.arange(len(batch)), copies)
         step = np.tile(np.arange(copies), len(batch))
         buckets = line[row] * columns + step if number == 0 else step * columns + line[row]
@@ -232,7 +232,7 @@ def _finite(numbers: Any) -> Any:
     return np.where(np.isfinite(numbers), np.abs(numbers), 0.0)
 
 
-def _modulo(hashes: Indices, buckets: int) -> Indices:
+def modulo(hashes: Indices, buckets: int) -> Indices:
     return (hashes.view(np.uint64) % np.uint64(buckets)).astype(np.int64)
 
 

@@ -9,7 +9,7 @@ naming         the result's columns
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -270,11 +270,7 @@ def order_of(predicate: Predicate) -> int:
 
 def remaining_tests(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[PairTest, ...]:
     """What a pair must still pass after the kernel: cheap tests first."""
-    tests: list[PairTest] = []
-    offset = len(predicates[0].columns(0)) if predicates else 0
-    for predicate in predicates[1:]:
-        tests.append(ValueTest(predicate, offset))
-        offset += len(predicate.columns(0))
+    tests = value_tests(predicates)
     key_types = [node.inputs[0].schema.field(key).type for key in node.inputs[0].keys]
     if key_types and not codes_are_exact(key_types):
         tests.append(KeyTest())
@@ -288,6 +284,16 @@ def remaining_tests(node: JoinNode, predicates: tuple[Predicate, ...]) -> tuple[
             )
         tests.append(ExpressionTest(node.theta))
     return tuple(tests)
+
+
+def value_tests(predicates: Sequence[Predicate]) -> list[PairTest]:
+    """Tests of all predicates but the first, whose values lie one after the other."""
+    tests: list[PairTest] = []
+    offset = len(predicates[0].columns(0)) if predicates else 0
+    for predicate in predicates[1:]:
+        tests.append(ValueTest(predicate, offset))
+        offset += len(predicate.columns(0))
+    return tests
 
 
 def choose_partitioning(node: JoinNode, predicates: tuple[Predicate, ...]) -> Partitioning:

@@ -75,7 +75,7 @@ class Said:
 
 
 class Graph:
-    """A query at work. The last node is its result; with `settled` only results with known ends leave."""
+    """A query at work. The last node is its result."""
 
     def __init__(self, nodes: Sequence[GraphNode]) -> None:
         self.nodes = tuple(nodes)
@@ -86,7 +86,7 @@ class Graph:
 
     def micro_batch(self, rows: Mapping[str, pa.Table], progress: Mapping[str, int]) -> list[pa.Table]:
         """Rows arrive, then each stream's progress; what leaves, with its validity."""
-        said = self._run(rows, progress)
+        said = self.changes(rows, progress)
         out: list[pa.Table] = []
         # All that appears first: in one micro-batch something may be said of an element before the element itself.
         for results in sorted(said.results, key=lambda results: results.sign is not None and int(results.sign[0]) < 0):
@@ -96,17 +96,14 @@ class Graph:
             out += map(with_validity, self.waiting.settle(ends))
         return out
 
-    def changes(self, rows: Mapping[str, pa.Table], progress: Mapping[str, int]) -> Said:
-        """The same, as the last node says it: with holders, and ends that follow."""
-        return self._run(rows, progress)
-
     def end(self) -> list[pa.Table]:
         """All streams have ended."""
         sources = {node.source for node in self.nodes if isinstance(node, SourceNode)}
         out = self.micro_batch({}, dict.fromkeys(sources, FOREVER))
         return out + [with_validity(results) for results in self.waiting.finish()]
 
-    def _run(self, rows: Mapping[str, pa.Table], progress: Mapping[str, int]) -> Said:
+    def changes(self, rows: Mapping[str, pa.Table], progress: Mapping[str, int]) -> Said:
+        """The same as the last node says it: with holders and ends that follow, or plus and minus tuples."""
         before = dict(self.progress)
         said: list[Said] = []
         for source, time in progress.items():

@@ -148,7 +148,7 @@ class InputFrame:
         return F.col(self._source(name))
 
     def _source(self, name: str) -> str:
-        return _quoted(self.renamed.get(name, name))
+        return quoted(self.renamed.get(name, name))
 
     def prepared(self) -> DataFrame:
         """The frame with its hidden columns, in the order of `schema`, numbered.
@@ -207,7 +207,12 @@ def arrow_type(kind: DataType, name: str, where: str = "the query") -> pa.DataTy
         ) from error
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A column's name as Spark takes it literally.
+
+    >>> quoted("R.x")
+    '`R.x`'
+    """
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -25,12 +25,13 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import BinaryType, ByteType, DataType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType
 
 from streamjoin.algebra.interval import FOREVER
 from streamjoin.errors import CallError
 from streamjoin.operators import Results
-from streamjoin.spark.frames import arrow_type, reason
+from streamjoin.spark.frames import arrow_type, quoted, reason
 from streamjoin.state import Ends, table_from_bytes, table_to_bytes
 from streamjoin.state.batch import with_columns
 
@@ -40,11 +41,11 @@ HOLDER: Final = "__sj_holder"
 CHANNEL: Final = "__sj_channel"
 REPORT: Final = "__sj_report"
 SIGN: Final = "__sj_sign"
-HIDDEN: Final = (TS, TE, HOLDER, SIGN, CHANNEL, REPORT)
-_HIDDEN_FIELDS: Final = (
-    StructField(TS, LongType()), StructField(TE, LongType()), StructField(HOLDER, LongType()),
-    StructField(SIGN, ByteType()), StructField(CHANNEL, IntegerType()), StructField(REPORT, BinaryType()),
-)  # fmt: skip
+HIDDEN_SCHEMA: Final = pa.schema([
+    (TS, pa.int64()), (TE, pa.int64()), (HOLDER, pa.int64()), (SIGN, pa.int8()), (CHANNEL, pa.int32()),
+    (REPORT, pa.binary()),
+])  # fmt: skip
+HIDDEN: Final = tuple(HIDDEN_SCHEMA.names)
 NO_CHANNEL: Final = -1
 
 
@@ -106,7 +107,7 @@ class ElementFrame:
     def cast_to(self, types: Sequence[StructField]) -> ElementFrame:
         """The same columns by position, under these names and with these types."""
         columns = [
-            F.col(_quoted(mine.name)).cast(other.dataType).alias(other.name)
+            F.col(quoted(mine.name)).cast(other.dataType).alias(other.name)
             for mine, other in zip(self.types, types, strict=True)
         ]
         return replace(self, frame=self.frame.select(*columns, *HIDDEN), types=tuple(types))
@@ -119,16 +120,13 @@ class ElementFrame:
         return replace(self, frame=frame, channels=channels)
 
 
-def spark_schema(types: Sequence[StructField]) -> StructType:
-    """The schema of an element frame with these columns; everything may be NULL."""
-    columns = [StructField(field.name, field.dataType) for field in types]
-    return StructType([*columns, *_HIDDEN_FIELDS])
-
-
 def numbered_schema(types: Sequence[StructField]) -> StructType:
-    """The same with numbers for names: `mapInArrow` does not quote names, so a dot in one would be misread."""
+    """The schema of an element frame with these columns; everything may be NULL.
+
+    It has numbers for names: `mapInArrow` does not quote names, so a dot in one would be misread.
+    """
     columns = [StructField(f"c{number}", field.dataType) for number, field in enumerate(types)]
-    return StructType([*columns, *_HIDDEN_FIELDS])
+    return StructType([*columns, *(StructField(field.name, from_arrow_type(field.type)) for field in HIDDEN_SCHEMA)])
 
 
 def renamed(frame: DataFrame, types: Sequence[StructField]) -> DataFrame:
@@ -139,11 +137,7 @@ def renamed(frame: DataFrame, types: Sequence[StructField]) -> DataFrame:
 
 def numbered(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """A frame with numbers for names."""
-    return frame.select(*(F.col(_quoted(name)).alias(f"c{number}") for number, name in enumerate(names)), *HIDDEN)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return frame.select(*(F.col(quoted(name)).alias(f"c{number}") for number, name in enumerate(names)), *HIDDEN)
 
 
 def element_rows(results: Results, channel: int = NO_CHANNEL) -> pa.Table:
@@ -164,12 +158,8 @@ def element_rows(results: Results, channel: int = NO_CHANNEL) -> pa.Table:
 
 def report_row(schema: pa.Schema, report: bytes) -> pa.Table:
     """A report as a row of an element frame with these columns."""
-    payload = (
-        pa.table([pa.nulls(1, field.type) for field in schema], names=schema.names) if len(schema) else pa.table({})
-    )
-    empty = {TS: pa.int64(), TE: pa.int64(), HOLDER: pa.int64(), SIGN: pa.int8(), CHANNEL: pa.int32()}
-    hidden: dict[str, Any] = {name: pa.nulls(1, kind) for name, kind in empty.items()}
-    return with_columns(payload, **hidden, **{REPORT: pa.array([report], pa.binary())})
+    columns = {field.name: pa.nulls(1, field.type) for field in (*schema, *HIDDEN_SCHEMA)}
+    return pa.table({**columns, REPORT: pa.array([report], pa.binary())})
 
 
 def progress_report(channel: int, **told: int | None) -> bytes:

@@ -58,7 +58,7 @@ from streamjoin.plan.relation import (
 )
 from streamjoin.plan.rules import below_window
 from streamjoin.spark.figures import Figures
-from streamjoin.spark.frames import InputFrame, arrow_type, reason
+from streamjoin.spark.frames import InputFrame, arrow_type, quoted, reason
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.lifetimes_frame import (
     HIDDEN,
@@ -108,7 +108,7 @@ class QueryRun:
         placing = ByColumns(child.names, child.names, 1 if kind == "rstream" else self.buckets)
         events = self._stage(config, [child], child.types, placing, placing.buckets, leaves="settled")
         assert self.time_type is not None
-        names = [F.col(_quoted(name)) for name in events.names]
+        names = [F.col(quoted(name)) for name in events.names]
         return events.frame.where(F.col(REPORT).isNull()).select(*names, time_of(TS, self.time_type).alias(time))
 
     def changelog(self, relation: Relation, change: str, time: str) -> DataFrame:
@@ -116,7 +116,7 @@ class QueryRun:
         assert self.method == "negative"
         changes = self.lower(relation, leaves="told")
         assert self.time_type is not None
-        names = [F.col(_quoted(name)) for name in changes.names]
+        names = [F.col(quoted(name)) for name in changes.names]
         said = F.when(F.col(SIGN) > 0, "insert").otherwise("retract")
         rows = changes.frame.where(F.col(REPORT).isNull())
         return rows.select(*names, said.alias(change), time_of(TS, self.time_type).alias(time))
@@ -126,7 +126,7 @@ class QueryRun:
         elements = self.lower(relation, leaves="settled")
         assert self.time_type is not None
         rows = elements.frame.where(F.col(REPORT).isNull() & (F.col(TS) < F.col(TE)))
-        names = [F.col(_quoted(name)) for name in elements.names]
+        names = [F.col(quoted(name)) for name in elements.names]
         start, end = (time_of(ticks, self.time_type) for ticks in (TS, TE))
         return rows.select(*names, start.alias(validity[0]), end.alias(validity[1]))
 
@@ -178,7 +178,7 @@ class QueryRun:
         ties = [column for column in source.columns if column not in times] if at_once else []
         kept = [*stream.reads, *((f"by {column}", column) for column in by), *((f"tie {c}", c) for c in ties)]
         needed = [*kept, *((f"time {column}", column) for column in times)]
-        rows = frame.select(*(F.col(_quoted(column)).alias(name) for name, column in needed))
+        rows = frame.select(*(F.col(quoted(column)).alias(name) for name, column in needed))
         if condition is not None:
             rows = filtered_by(rows, condition)
         schema = pa.schema([pa.field(name, arrow_type(source.types[column], column)) for name, column in needed])
@@ -187,7 +187,7 @@ class QueryRun:
         channel, slack = self._channel(), self.slack.get(stream.source)
         binding = self._binding(window, schema, len(times))
         read = ReadStream(schema, binding, tuple(name for name, _ in kept), channel, stamped)
-        numbers = (F.col(_quoted(name)).alias(f"c{number}") for number, (name, _) in enumerate(needed))
+        numbers = (F.col(quoted(name)).alias(f"c{number}") for number, (name, _) in enumerate(needed))
         rows = renamed(rows.select(*numbers).mapInArrow(read, numbered_schema(types)), types)
         elements = ElementFrame(rows, types, (Channel(channel, slack=slack or 0),), bool(frame.isStreaming))
         if isinstance(window, Rows):
@@ -384,9 +384,5 @@ def filtered_by(frame: DataFrame, condition: str) -> DataFrame:
         raise CallError(f"Spark cannot evaluate the condition {condition}: {reason(error)}") from error
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _col(name: str) -> Any:
-    return F.col(_quoted(name))
+    return F.col(quoted(name))

@@ -161,7 +161,7 @@ class RunningElementStage:
             now = self.largest[number] - self.slack[number]
             self.promised[number] = max(self.promised.get(number, NEVER), now)
             if isinstance(self.operator, RunningRowWindow | RunningNegativeWindow):
-                self.operator.last = max(self.operator.last, self.largest[number])
+                self.operator.order.last = max(self.operator.order.last, self.largest[number])
 
     def _of_stream(self, number: int) -> int:
         return self.promised.get(number, NEVER)

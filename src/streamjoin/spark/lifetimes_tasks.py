@@ -22,11 +22,13 @@ from pyspark import TaskContext
 from streamjoin.algebra import FOREVER
 from streamjoin.operators import Results
 from streamjoin.plan.binding import InputBinding
+from streamjoin.plan.partition import modulo
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.spark.batch import by_bucket, collected, in_batches
 from streamjoin.spark.lifetimes_frame import (
     CHANNEL,
     HIDDEN,
+    HIDDEN_SCHEMA,
     HOLDER,
     REPORT,
     SIGN,
@@ -42,11 +44,6 @@ from streamjoin.spark.packing import Packet, pack
 from streamjoin.state import Batch, Ends
 from streamjoin.state.batch import Indices, Signs, with_columns
 from streamjoin.state.columns import row_hashes
-
-_HIDDEN_SCHEMA = pa.schema([
-    (TS, pa.int64()), (TE, pa.int64()), (HOLDER, pa.int64()), (SIGN, pa.int8()), (CHANNEL, pa.int32()),
-    (REPORT, pa.binary()),
-])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ class ReadStream:
             hidden = element_rows(Results(pa.table({}), batch.ts, te), self.channel)
             yield from in_batches(_numbered(columns, hidden))
         if largest is not None:
-            report = report_row(payload.empty_table().schema, progress_report(self.channel, largest=largest))
+            report = report_row(payload, progress_report(self.channel, largest=largest))
             yield from in_batches(_numbered(report.columns[: len(payload)], report.select(list(HIDDEN))))
 
 
@@ -122,9 +119,7 @@ class ByColumns:
         if self.buckets == 1 or not self.columns:
             yield 0, batch, np.arange(rows)
             return
-        bucket = (row_hashes(table.select(list(self.columns))).view(np.uint64) % np.uint64(self.buckets)).astype(
-            np.int64
-        )
+        bucket = modulo(row_hashes(table.select(list(self.columns))), self.buckets)
         for each in np.unique(bucket):
             where = np.flatnonzero(bucket == each)
             yield int(each), batch.take(where), where
@@ -174,7 +169,7 @@ class PackElements:
     told: bool = False  # also figures: rows of streams, and how long it took
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = pa.schema([*self.schema, *_HIDDEN_SCHEMA])
+        schema = pa.schema([*self.schema, *HIDDEN_SCHEMA])
         began, rows_in = perf_counter_ns(), 0
         for table in collected(batches, schema):
             reports = pc.is_valid(table[REPORT])

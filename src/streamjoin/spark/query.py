@@ -30,7 +30,7 @@ from streamjoin.plan.stored import to_stored
 from streamjoin.spark.build import JoinCall, default_buckets, run_best_match
 from streamjoin.spark.choices import AsOfCall, BestMatchCall
 from streamjoin.spark.explain import QueryPlan, remember
-from streamjoin.spark.frames import InputFrame, arrow_type, reason
+from streamjoin.spark.frames import InputFrame, arrow_type, quoted, reason
 from streamjoin.spark.lifetimes_run import QueryRun
 from streamjoin.state.holders import MOST_BUCKETS
 
@@ -63,25 +63,25 @@ class QueryCall:
     def run(self) -> DataFrame:
         """The result as a frame, lazily."""
         relation = self.query.relation
-        first = next(iter(self.frames.values()))
-        event_join = _event_join(relation)
-        if event_join is not None:
+        name = None
+        if _event_join(relation) is not None:
+            # A join of events is stored as such: what stands above it is not in its checkpoint.
             self._check_events()
             frame = self._events(relation)
         else:
+            call = self._call()
+            name = call["name"]
             self._check_one_kind(relation)
             slack = {leaf.source: self._slack(leaf) for leaf in streams_of(relation)}
             run = QueryRun(
-                self.frames, slack, self._buckets(first), one_of(self.late, LatePolicy, "late"),  # type: ignore[arg-type]
+                self.frames, slack, self._buckets(), one_of(self.late, LatePolicy, "late"),  # type: ignore[arg-type]
                 one_of(self.invalid, InvalidPolicy, "invalid"),  # type: ignore[arg-type]
-                one_of(self.emit, Emit, "emit") == "ordered", self._method(), call=self._call(),
+                one_of(self.emit, Emit, "emit") == "ordered", self._method(), call=call,
             )  # fmt: skip
             self._check_modes()
             self._check_names(relation)
             frame = leaving(run, self.query, self.output, self.validity)
             self._check_something_waits(run, frame)
-        # A join of events is stored as such: what stands above it is not in its checkpoint.
-        name = None if event_join is not None else self._call()["name"]
         return remember(frame, QueryPlan(self.query, self.written), name)
 
     def _call(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class QueryCall:
             "query": to_stored(self.query),
             "schemas": {name: self.frames[name].schema.json() for name in sorted(used)},
             "options": {
-                "buckets": self._buckets(next(iter(self.frames.values()))), "late": self.late, "invalid": self.invalid,
+                "buckets": self._buckets(), "late": self.late, "invalid": self.invalid,
                 "emit": self.emit, "output": self.output, "method": self._method(), "validity": list(self.validity),
             },
         }  # fmt: skip
@@ -189,9 +189,9 @@ class QueryCall:
             hint=f'give lateness=sj.Grace("10 seconds"), or use withWatermark("{column}", "10 seconds")',
         )
 
-    def _buckets(self, frame: DataFrame) -> int:
+    def _buckets(self) -> int:
         if self.buckets is None:
-            return default_buckets(frame)
+            return default_buckets(next(iter(self.frames.values())))
         if isinstance(self.buckets, bool) or not isinstance(self.buckets, int) or self.buckets < 1:
             raise CallError(f"buckets must be at least 1, got {self.buckets!r}")
         if self.buckets > MOST_BUCKETS:
@@ -205,7 +205,7 @@ class QueryCall:
         match relation:
             case Stream():
                 frame = self.frames[relation.source]
-                return frame.select(*(F.col(_quoted(column)).alias(name) for name, column in relation.reads))
+                return frame.select(*(F.col(quoted(column)).alias(name) for name, column in relation.reads))
             case Selection():
                 child = self._events(relation.child)
                 keep = F.expr(relation.condition)
@@ -233,7 +233,7 @@ class QueryCall:
         names += [f"r{number}" for number in range(len(join.right.columns))]
         number_of = dict(zip(join.columns, names, strict=True))
         left, right = (
-            side.select(*(F.col(_quoted(name)).alias(number_of[name]) for name in child.columns))
+            side.select(*(F.col(quoted(name)).alias(number_of[name]) for name in child.columns))
             for side, child in zip(sides, join.children, strict=True)
         )
         keys: dict[str, Any] = {}
@@ -279,7 +279,3 @@ def _event_join(relation: Relation) -> Relation | None:
         return relation
     found: Sequence[Relation | None] = [_event_join(child) for child in relation.children]
     return next((each for each in found if each is not None), None)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -8,6 +8,7 @@ from streamjoin.state.holders import Ends, HolderIndex
 from streamjoin.state.matching import GridAxis, KeyTest, Matching, PairTest, ValueTest
 from streamjoin.state.open_pieces import OpenPieces
 from streamjoin.state.pending_ends import PendingEnds
+from streamjoin.state.row_order import RowOrder
 from streamjoin.state.row_rings import RowRings
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
@@ -33,6 +34,7 @@ __all__ = [
     "PairTest",
     "PendingEnds",
     "Pieces",
+    "RowOrder",
     "RowRings",
     "Run",
     "Snapshot",

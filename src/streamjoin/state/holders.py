@@ -68,6 +68,15 @@ class Ends:
         return pa.table({"holder": self.holder, "te": self.te})
 
     @staticmethod
+    def none() -> Ends:
+        """No ends.
+
+        >>> len(Ends.none())
+        0
+        """
+        return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    @staticmethod
     def from_table(table: pa.Table) -> Ends:
         """The inverse of `to_table`."""
         return Ends(table["holder"].to_numpy(), table["te"].to_numpy())

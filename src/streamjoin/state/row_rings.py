@@ -85,7 +85,7 @@ class RowRings:
         [9]
         """
         if not len(ts):
-            return Ends(np.empty(0, np.int64), np.empty(0, np.int64))
+            return Ends.none()
         groups, added = (np.zeros(1, np.int64), np.array([len(ts)])) if group is None else _counted(group)
         self._make_room(groups, added)
         number, self.next_part = self.next_part, self.next_part + 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
@@ -47,6 +48,27 @@ class Snapshot:
     def nbytes(self) -> int:
         """Bytes in all blobs."""
         return sum(len(blob) for blob in self.blobs.values())
+
+
+class Part(Protocol):
+    """A part of an operator's state that saves and restores itself."""
+
+    def snapshot(self, name: str) -> Snapshot: ...
+
+    def restore(self, snapshot: Snapshot) -> None: ...
+
+
+def part_snapshots(parts: Mapping[str, Part]) -> Snapshot:
+    """One snapshot of several parts, each under its name."""
+    snapshots = [part.snapshot(name) for name, part in parts.items()]
+    blobs: Any = ChainMap(*(snapshot.blobs for snapshot in snapshots))  # type: ignore[arg-type]
+    return Snapshot({"parts": [snapshot.manifest for snapshot in snapshots]}, blobs)
+
+
+def restore_parts(parts: Mapping[str, Part], snapshot: Snapshot) -> None:
+    """The inverse of `part_snapshots`."""
+    for part, manifest in zip(parts.values(), snapshot.manifest["parts"], strict=True):
+        part.restore(Snapshot(manifest, snapshot.blobs))
 
 
 def table_to_bytes(table: pa.Table) -> bytes:

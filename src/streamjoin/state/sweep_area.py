@@ -223,7 +223,7 @@ class SweepArea:
     def _expired(self, kept: Kept) -> Indices:
         """The rows that have expired since they were last asked for."""
         if kept.expiry is not None:
-            due = kept.expiry.take(self.progress + 1 if self.progress < FOREVER else FOREVER)
+            due = kept.expiry.take_up_to(self.progress)
             rows = _NOTHING if due is None else due[1]["row"].to_numpy()
             if self.progress == FOREVER:  # at the end also those that never end
                 rows = np.concatenate([rows, np.flatnonzero(kept.run.rows.te == FOREVER)])
@@ -345,7 +345,7 @@ class SweepArea:
                 kept.pieces = [tuple(table[column].to_numpy() for column in ("row", "from", "to", "holder"))]
             if kept.expiry is not None and not kept.fresh:
                 # The run itself may have had no holders any more, and have counted in another way.
-                due = kept.expiry.take(self.progress + 1)
+                due = kept.expiry.take_up_to(self.progress)
                 kept.expired = 0 if due is None else len(due[0])
             self.kept.append(kept)
 

@@ -124,6 +124,10 @@ class TimeQueue:
         rows = pa.concat_tables([rows for _, rows in taken]).combine_chunks()
         return np.concatenate([times for times, _ in taken]), rows
 
+    def take_up_to(self, time: int) -> tuple[Times, pa.Table] | None:
+        """The rows whose time is `time` or before; what waits for ever is never due."""
+        return self.take(time + 1 if time < FOREVER else FOREVER)
+
     def _merge(self) -> None:
         if len(self.parts) <= MOST_PARTS:
             return
