@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
@@ -88,6 +90,19 @@ class Source:
 
     def left(self, joined: DataFrame) -> Counter[Any]:
         return counted(self.spark.read.schema(joined.schema).parquet(str(self.out)))
+
+    def partitions(self) -> dict[str, list[list[dict[str, Any]]]]:
+        """What has left, as it left: for every partition of the result the rows of each micro-batch in turn."""
+        log, seen = self.out / "_spark_metadata", set()
+        found: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
+        for batch in sorted(log.glob("[0-9]*"), key=lambda path: int(path.stem)):
+            # A line per file, after the version. Every tenth micro-batch says again what those before it said.
+            written = {Path(json.loads(line)["path"]).name for line in batch.read_text().splitlines()[1:]}
+            for name in sorted(written - seen):
+                rows = ds.dataset(self.out / name, format="parquet").to_table(use_threads=False)
+                found[name.split("-")[1]].append(rows.to_pylist())
+            seen |= written
+        return found
 
     def finished(self, joined: DataFrame) -> Counter[Any]:
         """What has left, and what was still held."""

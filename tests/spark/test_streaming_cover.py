@@ -20,6 +20,7 @@ from streamjoin.spark.finish import Finishing
 from tests.spark.pairwise import Choice, pairwise_cover
 from tests.spark.streams import SLACK, Source, counted, random_rows
 
+PARTITIONS = 2  # of every exchange, as the session says: more buckets than that share them
 WINDOW = sj.Range("4 seconds")
 SHAPES: dict[str, dict[str, Any]] = {
     "keys": {"by": "k"},
@@ -105,7 +106,8 @@ def test_differential_all_of_it(spark: SparkSession, tmp_path: Path, group: list
     """Several joins of the same rows in one query, each finished by itself."""
     rng, source = random.Random(_name_of_group(group)), Source(spark, tmp_path)
     source.add([random_rows(rng, 40), random_rows(rng, 40)], group[0]["pieces"])
-    frames = {_name(case): joined(source.frames(streaming=True), case) for case in group}
+    streams = source.frames(streaming=True)  # one pair for all: Spark then looks for files twice, not twelve times
+    frames = {_name(case): joined(streams, case) for case in group}
     calls = {name: str(made_by(frame)) for name, frame in frames.items()}
     query = source.run(reduce(DataFrame.unionAll, (_tagged(frame, name) for name, frame in frames.items())))
     finishing = Finishing.of(spark, str(source.checkpoint))
@@ -114,6 +116,33 @@ def test_differential_all_of_it(spark: SparkSession, tmp_path: Path, group: list
     assert expected, "the case itself is wrong: nothing is joined"
     for name in frames:
         assert Counter(dict(_of(query, name))) + Counter(dict(_of(rest, name))) == expected, name
+    check_order(source, {_name(case): case for case in group})
+
+
+def check_order(source: Source, cases: dict[str, dict[str, Any]]) -> None:
+    """Results that leave in order do so within a bucket. Where a partition has one bucket, it is in order altogether.
+
+    Where it has more of them, their results of one micro-batch follow each other.
+    """
+    checked = 0
+    for number, batches in source.partitions().items():
+        names = {row["case"] for rows in batches for row in rows}  # none, where a partition had nothing to say
+        for name in (name for name in names if cases[name]["emit"] == "ordered"):
+            assert names == {name}, "a partition of the result is one join's"
+            together = -(-cases[name]["buckets"] // PARTITIONS)
+            for rows in batches if together > 1 else [list(itertools.chain(*batches))]:
+                ends = [_ends(row) for row in rows]
+                back = sum(before > after for before, after in itertools.pairwise(ends))
+                assert back < together, f"{name}, partition {number}: {ends}"
+                checked += len(ends)
+    assert checked or next(iter(cases.values()))["pieces"] == 1, "in one micro-batch all may still be held"
+
+
+def _ends(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What ordered results are ordered by: their validity, or the later time of two events."""
+    if "valid_from" in row:
+        return row["valid_from"], row["valid_to"]
+    return (max(time for time in (row["ts"], row.get("ts_right")) if time is not None),)
 
 
 def _tagged(frame: DataFrame, name: str) -> DataFrame:
