@@ -30,7 +30,7 @@ def join(frames: Sequence[DataFrame], **options: Any) -> DataFrame:
         where       a predicate: `equals`, `band`, `overlaps`, `within`, `theta`, combined with `&`
         how         inner, left, right, full, semi, anti, in any of Spark's spellings
         outer       "row" (a row that met nobody leaves once) or "snapshot" (the parts of its validity without partner)
-        emit        "eager", or "ordered": within a partition sorted by (valid_from, valid_to)
+        emit        "eager", or "ordered": within a bucket sorted by (valid_from, valid_to)
         hold        with "ordered": hold back "inputs" or "outputs"; "auto" decides by expected partners
         lateness    on a stream, how late rows may be: `Grace`; by default as the frame's own watermark says
         late        rows that are later: "drop", "fail", "output" (marked `_late`), "join" (with what is still kept)

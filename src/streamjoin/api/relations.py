@@ -40,7 +40,7 @@ def cql(spark: SparkSession, text: str, *, time: Any = "ts", **options: Any) -> 
                     frame's own watermark says
         late        rows that are later: "drop" (counted in `sj.progress`) or "fail"
         invalid     rows without time, or ending before they begin: "fail" or "drop"
-        emit        "eager", or "ordered": within a partition sorted by (valid_from, valid_to)
+        emit        "eager", or "ordered": within a bucket sorted by (valid_from, valid_to)
         output      "append": elements with their validity, each when its end is known; "changelog": what appears and
                     disappears, as soon as it is known, with columns `_change` ("insert" or "retract") and `_time`
         method      how lifetimes are managed: "direct" (elements with both ends) or "negative" (plus and minus tuples);
