@@ -48,10 +48,13 @@ class Value:
 class Map:
     """A MapState."""
 
+    read = 0  # how many values all of them have been asked for
+
     def __init__(self, cells: dict[str, Any], name: str) -> None:
         self.cells = cells.setdefault(name, {})
 
     def getValue(self, key: tuple) -> Any:  # noqa: N802
+        Map.read += 1
         return self.cells.get(key)
 
     def updateValue(self, key: tuple, value: tuple) -> None:  # noqa: N802
@@ -93,6 +96,7 @@ class Plane:
         self.stores: list[dict[int, Store]] = [defaultdict(Store) for _ in self.stages]
         self.processors: dict[int, StageProcessor] = {}
         self.figures: list[dict[str, int]] = []
+        self.call: dict[str, Any] = {}
 
     def micro_batch(self, sides: dict[int, pa.Table], *, clock: int | None = None) -> Iterator[pa.Table]:
         """Rows arrive on some inputs; final rows leave, one table per bucket."""
@@ -183,7 +187,7 @@ class Plane:
                 if file.is_file() and self.rng.random() < 0.5:
                     file.unlink()
         if number not in self.processors:
-            self.processors[number] = StageProcessor(self.stages[number], self.labels, {}, None)
+            self.processors[number] = StageProcessor(self.stages[number], self.labels, self.call, None)
         running = _travelled(self.processors[number])
         running.init(stores[label])
         return running

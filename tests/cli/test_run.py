@@ -158,7 +158,33 @@ def test_differential_finishing_writes_what_is_still_held(spark: SparkSession, f
     add_file(folder / "R", R_FILES[2])
     over = run(folder, "--available-now")
     assert over.exit_code == 1
-    assert over.output.startswith("error: this query was ended by sj.finish, and going on would repeat rows.")
+    assert over.output.startswith(f"error: the query of {folder}/checkpoint was finished, and going on would repeat")
+    assert refused(folder, "--available-now", "--finish", "--format", "csv").startswith(
+        f"the query of {folder}/checkpoint was finished, and has written all of its rows."
+    )
+
+
+def test_differential_a_command_that_was_killed_while_it_finished_goes_on(spark: SparkSession, folder: Path) -> None:
+    write_job(folder, how="full")
+    assert run(folder, "--available-now").exit_code == 0
+    held = sj.finish(folder / "checkpoint")  # the query is over from here on
+    held.write.mode("append").parquet(str(folder / "out"))  # and these files are not in the sink's log
+    result = run(folder, "--available-now", "--finish")
+    assert result.exit_code == 0, result.output
+    expected = batch_join(spark, folder, "full")
+    assert Counter(spark.read.parquet(str(folder / "out")).collect()) == Counter(expected.collect())
+    assert held.count() > 0
+
+
+def test_a_file_that_does_not_fit_the_others_stops_the_query(spark: SparkSession, folder: Path) -> None:
+    assert run(folder, "--available-now").exit_code == 0
+    file = folder / "R" / "2.csv"
+    file.write_text("v,k,ts\n9,a,2024-01-01 10:00:40\n")  # Spark would take 9 for the key
+    assert "header" in refused(folder, "--available-now")
+    file.write_text("k,v,ts\na,nine,2024-01-01 10:00:40\n")  # and make this a NULL
+    assert run(folder, "--available-now").exit_code == 1
+    file.write_text("k,v,ts\na,9,2024-01-01 10:00:40\n")
+    assert run(folder, "--available-now").exit_code == 0
 
 
 def test_differential_a_query_in_a_file_gives_what_the_batch_gives(spark: SparkSession, folder: Path) -> None:
@@ -256,7 +282,7 @@ def test_finishing_knows_only_the_join_s_rows(spark: SparkSession, folder: Path)
     write_job(folder)
     job = folder / "job.py"
     job.write_text(job.read_text().rstrip() + ".filter('v > 1')\n")
-    assert refused(folder, "--available-now", "--finish").startswith("--finish writes rows as the join holds them")
+    assert refused(folder, "--available-now", "--finish").startswith("--finish writes rows as the call holds them")
 
 
 def test_a_job_must_return_a_stream(spark: SparkSession, folder: Path) -> None:
@@ -313,8 +339,8 @@ def test_triggers_as_spark_wants_them() -> None:
 
 def test_the_commands_of_the_guide(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guide = (ROOT / "docs" / "guides" / "running.md").read_text().replace("\\\n", "")
-    commands = re.findall(r"^\./sj ((?:run|state) .*)$", guide, re.MULTILINE)
-    assert len(commands) == 3
+    commands = re.findall(r"^\./sj ((?:run|state|explain) .*)$", guide, re.MULTILINE)
+    assert len(commands) == 4
     monkeypatch.chdir(ROOT)
     shown = []
     for command in commands:
@@ -322,4 +348,6 @@ def test_the_commands_of_the_guide(spark: SparkSession, tmp_path: Path, monkeypa
         assert result.exit_code == 0, result.output
         shown.append(result.output)
     assert sum("total" in output for output in shown) == 1, "one of them is what is kept"
+    assert ": 8 rows in, 3 rows out, 0 late" in shown[0], "as the guide says"
+    assert "11 rows" in shown[0], "as the guide says"
     assert sum("the query is over" in output for output in shown) == 1, "one of them is finished"

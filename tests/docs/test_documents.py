@@ -98,8 +98,8 @@ def test_commands_exist(path: Path) -> None:
 
     known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
     known |= {group.name for group in app.registered_groups if group.name}
-    known |= set(re.findall(r"^(\w+)\)", (ROOT / "sj").read_text(), re.MULTILINE))
-    for command in re.findall(r"\./sj (\w+)", path.read_text()):
+    known |= set(re.findall(r"^([\w-]+)\)", (ROOT / "sj").read_text(), re.MULTILINE))
+    for command in re.findall(r"\./sj (\w[\w-]*)", path.read_text()):
         assert command in known, f"{path.name} speaks of ./sj {command}, which is not a command"
 
 

@@ -205,3 +205,14 @@ def test_a_wrong_call_is_refused(spark: SparkSession, what: str) -> None:
 def test_late_left_rows_cannot_be_joined(spark: SparkSession) -> None:
     with pytest.raises(sj.UnsupportedError, match="left input"):
         sj.join_asof(*pair(spark), on="ts", by="symbol", late="join")
+
+
+@pytest.mark.parametrize("direction", ["backward", "forward", "nearest"])
+def test_infinity_is_no_time(spark: SparkSession, direction: str) -> None:
+    largest = 2**63 - 1
+    left = spark.createDataFrame([(1, 5), (2, largest)], "id int, ts long")
+    right = spark.createDataFrame([(1, 5), (2, largest)], "id int, ts long")
+    rows = sj.join_asof(left, right, on="ts", direction=direction).orderBy("id").collect()
+    assert [(row.id, row.id_right) for row in rows] == [(1, 1), (2, None)], "like a row without time"
+    with pytest.raises(Exception, match="is the largest number, which is no time"):
+        sj.join_interval(left, right, on="ts", lower=0, upper=1).collect()

@@ -37,6 +37,25 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_cache(tmp_path: P
     assert cache.get("run") is None
 
 
+def test_a_disk_that_cannot_be_written_costs_nothing_but_the_cache(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    cache = BlobCache("state", tmp_path / "file")  # a folder cannot be made in a file
+    cache.put("run", b"123")
+    assert cache.get("run") is None
+    cache.drop("run")
+    cache.keep_only(["run"])
+
+
+def test_what_no_name_stands_for_is_removed(tmp_path: Path) -> None:
+    cache = BlobCache("state", tmp_path)
+    for name in ("kept", "gone while another host had the bucket"):
+        cache.put(name, b"1")
+    (cache.folder / "half.1.2").touch()
+    cache.keep_only(["kept", "never seen here"])
+    assert cache.get("kept") is not None
+    assert len(list(cache.folder.iterdir())) == 1
+
+
 def test_folders_of_queries_that_are_gone_are_removed(tmp_path: Path) -> None:
     old, new = BlobCache("old", tmp_path), BlobCache("new", tmp_path)
     old.put("run", b"1")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from streamjoin.api import progress
+from streamjoin.spark.build import default_buckets
 from streamjoin.spark.jobs import EndedBatches, did_run
 
 
@@ -54,3 +57,64 @@ def test_an_idle_report_neither_counts_nor_hides_a_batch(query: Query) -> None:
     query.report(9, ran=False)
     assert ended.new() == [8]
     assert not did_run(query.recentProgress[-1])
+
+
+def test_the_progress_of_an_idle_query_is_that_of_its_last_micro_batch() -> None:
+    query = Query()
+    assert progress(query)["batch"] is None
+    query.report(7)
+    query.report(8, ran=False)
+    assert progress(query)["batch"] == 7
+
+
+@dataclass
+class Context:
+    """How many tasks run at once, and where."""
+
+    defaultParallelism: int  # noqa: N815
+    master: str
+
+
+@dataclass
+class Session:
+    """A session with one setting; without a context it is Spark Connect's."""
+
+    partitions: int
+    context: Context | None
+    conf: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.conf["spark.sql.shuffle.partitions"] = str(self.partitions)
+
+    @property
+    def sparkContext(self) -> Context:  # noqa: N802
+        if self.context is None:
+            raise RuntimeError("[JVM_ATTRIBUTE_NOT_SUPPORTED]")
+        return self.context
+
+
+@dataclass
+class Frame:
+    """A frame of such a session."""
+
+    isStreaming: bool  # noqa: N815
+    sparkSession: Session  # noqa: N815
+
+
+@pytest.mark.parametrize(
+    ("streaming", "partitions", "context", "expected"),
+    [
+        (False, 200, Context(4, "local[4]"), 4),
+        (True, 200, Context(4, "local[4]"), 4),
+        (True, 2, Context(4, "local[4]"), 2),  # more would share the partitions
+        (False, 200, Context(12, "yarn"), 12),
+        (True, 200, Context(12, "yarn"), 64),  # who has joined the cluster so far does not matter
+        (True, 16, Context(0, "yarn"), 16),
+        (True, 8, None, 8),
+    ],
+)
+def test_a_stream_finds_its_buckets_again(
+    streaming: bool, partitions: int, context: Context | None, expected: int
+) -> None:
+    frame: Any = Frame(streaming, Session(partitions, context))
+    assert default_buckets(frame) == expected

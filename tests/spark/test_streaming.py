@@ -11,6 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
+from streamjoin.plan import delay
+from streamjoin.plan.planner import JoinPlan
+from streamjoin.spark.explain import plan_of, uses_timers
 from tests.spark.streams import SLACK, Source, counted, random_rows, row
 
 GRACE = sj.Grace(f"{SLACK} seconds")
@@ -67,13 +70,28 @@ def test_late_rows_go_where_the_policy_says_and_nothing_else_is_lost(
     assert pairs == {(1, 1), (1, 2), (3, 1), (3, 2)} | ({(2, 1)} if policy == "join" else set())
 
 
+def test_spark_drops_nothing_that_our_lateness_allows(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 1, 50)], [row(1, 1, 50)]])
+    source.add([[row(2, 1, 47)], []])  # behind the frame's watermark, and not behind what the call says
+    frames = [frame.withWatermark("ts", "1 second") for frame in source.frames(streaming=True)]
+    options = {"time": "ts", "window": WINDOW, "by": "k", "how": "left", "buckets": 1}
+    joined = sj.join(frames, lateness=GRACE, late="output", **options)
+    rows = [dict(items) for items in source.run(joined)]
+    assert sorted((row["id"], row["id_right"], row["_late"]) for row in rows) == [(1, 1, False), (2, 1, False)]
+
+
 def test_a_condition_that_is_left_to_spark_does_not_lose_late_rows(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
-    source.add([[row(1, 1, 50, 1.0)], [row(1, 1, 50, 2.0)]])
+    source.add([[row(1, 1, 50, 1.0)], [row(1, 1, 50, 2.0), row(2, 1, 50, 0.5)]])
     source.add([[row(2, 1, 10, 1.0)], []])
     options = {"time": "ts", "window": WINDOW, "where": sj.theta("l.v < r.v"), "late": "output", "buckets": 1}
-    rows = [dict(items) for items in source.run(sj.join(source.frames(streaming=True), lateness=GRACE, **options))]
-    assert [(row["id"], row["_late"]) for row in sorted(rows, key=lambda row: row["id"])] == [(1, False), (2, True)]
+    query = source.start(sj.join(source.frames(streaming=True), lateness=GRACE, **options))
+    query.awaitTermination()
+    rows = spark.read.parquet(str(source.out)).orderBy("id").collect()
+    assert [(row.id, row._late) for row in rows] == [(1, False), (2, True)]
+    told = [sj.from_progress(progress)["rows_out"] for progress in query.recentProgress]
+    assert told == [1, 1], "those that Spark has dropped are not counted"
 
 
 def test_state_shrinks_to_what_can_still_be_met(spark: SparkSession, tmp_path: Path) -> None:
@@ -206,6 +224,8 @@ def test_a_stream_must_say_how_late_rows_may_be(spark: SparkSession, tmp_path: P
         ({"by": "k", "timers": "yes", "idle_after": "1 s"}, "timers must be True or False"),
         ({"by": "k", "idle_after": "0 s"}, "idle_after must be positive"),
         ({"by": "k", "idle_after": 30}, "idle_after"),
+        ({"by": "k", "how": "semi", "late": "output"}, 'late="output" cannot show rows of input 1'),
+        ({"by": "k", "how": "anti", "late": ["drop", "output"]}, 'late="output" cannot show rows of input 1'),
     ],
 )
 def test_a_wrong_streaming_call_fails_when_it_is_made(
@@ -216,6 +236,40 @@ def test_a_wrong_streaming_call_fails_when_it_is_made(
     call = {"time": "ts", "window": WINDOW} | options
     with pytest.raises(sj.CallError, match=message):
         sj.join(source.frames(streaming=True), **call)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"emit": "ordered"}, "nothing would say when a result's turn has come"),
+        ({"idle_after": "1 s"}, "an input without progress holds nothing back"),
+        ({"late": "output"}, "no row can be late"),
+    ],
+)
+def test_what_needs_time_is_refused_beside_a_lookup_table(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    source = Source(spark, tmp_path)
+    source.close()
+    frames = [source.frame(0, streaming=True), source.frame(1, streaming=False)]
+    assert sj.join(frames, by="k").isStreaming
+    with pytest.raises(sj.CallError, match=message):
+        sj.join(frames, by="k", **options)
+
+
+def test_a_restart_with_another_expression_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+
+    def joined(factor: int) -> DataFrame:
+        source.add([[row(1, 1, 50)], [row(1, 1, 50)]])
+        key = F.transform(F.array("k"), lambda each: each * factor)[0]  # Spark numbers its variable anew
+        options = {"time": "ts", "window": WINDOW, "lateness": GRACE, "buckets": 1, "left_by": key, "right_by": "k"}
+        return sj.join(source.frames(streaming=True), **options)
+
+    source.run(joined(2))
+    source.run(joined(2))
+    with pytest.raises(Exception, match="this state was made by another join: expressions was"):
+        source.run(joined(3))
 
 
 def test_late_rows_are_not_joined_where_a_second_stage_decides(spark: SparkSession, tmp_path: Path) -> None:
@@ -265,6 +319,33 @@ def test_a_join_of_a_join(spark: SparkSession, tmp_path: Path) -> None:
     source.run(joined(True))
     written = spark.read.schema(joined(True).schema).parquet(str(source.out))
     assert without_closing(written) == expected
+
+
+def test_how_late_results_are_does_not_depend_on_their_names(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.close()
+    windows, lateness = [sj.Range("1 s"), sj.Range("10 minutes")], [sj.Grace("1 hour"), sj.Grace("0 s")]
+    frames = source.frames(streaming=True)
+    first = sj.join(frames, time="ts", window=windows, by="k", lateness=lateness)
+    renamed = first.drop("ts").withColumnRenamed("ts_right", "ts")
+    assert sj.output_delay(renamed, "ts") == sj.output_delay(first, "ts_right") != sj.output_delay(first, "ts")
+    again = sj.join([renamed.select("k", "ts"), frames[0]], time="ts", window=WINDOW, by="k", lateness=[None, GRACE])
+    plan = plan_of(again)
+    assert isinstance(plan, JoinPlan)
+    (slack, _), expected = plan.arrivals.lateness, delay.output_delay(plan_of(first), "ts_right")
+    assert slack == sj.Grace(expected)
+
+
+def test_timers_of_an_earlier_join_are_known(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.close()
+    options = {"window": WINDOW, "by": "k"}
+    frames = source.frames(streaming=True)
+    for timers in (False, True):
+        idle = {"idle_after": "1 minute", "timers": True} if timers else {}
+        first = sj.join(frames, time="ts", lateness=GRACE, **idle, **options).select("k", "valid_from")
+        again = sj.join([first, frames[0]], time=["valid_from", "ts"], lateness=[None, GRACE], **options)
+        assert uses_timers(first) == uses_timers(again) == timers
 
 
 def test_an_aggregation_after_a_join_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -358,6 +439,30 @@ def test_joins_that_read_each_other_are_finished_one_after_the_other(spark: Spar
     other.run(joined(True, between=True))
     with pytest.raises(sj.UnsupportedError, match="2 joins that do not read each other's results directly"):
         sj.finish(other.checkpoint)
+
+
+def test_a_query_that_was_stopped_within_a_micro_batch_is_not_finished(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(18), Source(spark, tmp_path)
+    source.add([random_rows(rng, 30), random_rows(rng, 30)], 2)
+    options = {"time": "ts", "window": WINDOW, "by": "k", "lateness": GRACE, "how": "left", "buckets": 2}
+    joined = sj.join(source.frames(streaming=True), **options)
+    source.run(joined)
+    (source.checkpoint / "commits" / "1").unlink()  # as if it had been killed before it wrote this
+    with pytest.raises(sj.CallError, match=r"micro-batch 1 of the query of .* was begun and is not over"):
+        sj.finish(source.checkpoint)
+    assert source.finished(joined) == counted(sj.join(source.frames(streaming=False), **options))
+
+
+def test_two_joins_that_are_alike_are_not_finished(spark: SparkSession, tmp_path: Path) -> None:
+    rng, source = random.Random(19), Source(spark, tmp_path)
+    source.add([random_rows(rng, 30), random_rows(rng, 30)])
+    left, right = source.frames(streaming=True)
+    options = {"time": "ts", "window": WINDOW, "by": "k", "lateness": GRACE, "buckets": 2}
+    source.run(sj.join([left, right], **options).unionAll(sj.join([right, left], **options)))
+    with pytest.raises(sj.UnsupportedError, match="has two joins that are alike"):
+        sj.finish(source.checkpoint)
+    source.add([random_rows(rng, 5), random_rows(rng, 5)])
+    source.run(sj.join([left, right], **options).unionAll(sj.join([right, left], **options)))  # it can still go on
 
 
 def test_only_a_checkpoint_of_ours_can_be_finished(spark: SparkSession, tmp_path: Path) -> None:

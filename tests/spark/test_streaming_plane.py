@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +19,9 @@ from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.runtime import Arrivals
+from streamjoin.spark import blob_cache, bucket
 from tests import oracle, simulator
-from tests.plane import Plane, batch_result, own_cache
+from tests.plane import Map, Plane, batch_result, own_cache
 
 __all__ = ["own_cache"]
 
@@ -49,10 +52,10 @@ SHAPES: dict[str, dict[str, Any]] = {
 def planned(
     shape: str, *, lateness: int = SLACK, ended: tuple[bool, bool] = (False, False), **options: Any
 ) -> JoinPlan:
-    form = dict(SHAPES[shape])
+    form = SHAPES[shape] | {name: options.pop(name) for name in ("keys",) if name in options}
     keys, theta = form.pop("keys", ()), form.pop("theta", None)
-    window = None if "interval" in form or "choice" in form else Range(5)
-    side = InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts", window)
+    window = None if "interval" in form or "choice" in form else options.pop("window", Range(5))
+    side = InputNode(options.pop("schema", SCHEMA), tuple(SCHEMA.names), keys, "ts", window)
     expression = None if theta is None else Expression.parse(theta, [SCHEMA, SCHEMA])
     idle_after = options.pop("idle_after", None)
     node = JoinNode((side, side), theta=expression, axis=TimeAxis.INTEGER, time_type=pa.int64(), **form, **options)
@@ -217,15 +220,18 @@ def test_a_restart_that_differs_is_refused_and_says_in_what() -> None:
         "keys": planned("time"),
         "how": planned("keys", how="left"),
         "emit": planned("keys", emit="ordered"),
+        "predicates": planned("band", keys=("k",)),
+        "window": planned("keys", window=Range(6)),
+        "schema": planned("keys", schema=SCHEMA.set(3, pa.field("v", pa.int32()))),
         "buckets": planned("keys", buckets=2),
         "late": planned("keys", late=("output", "drop")),
         "static": planned("keys", ended=(False, True)),
     }
     for what, plan in changes.items():
         other = Plane(plan, rng)
-        other.labels, other.stores = plane.labels, plane.stores
+        other.stores = plane.stores
         with pytest.raises(SnapshotError, match=f"another join: {what} was"):
-            list(other.micro_batch({0: table(rows(rng, 5))}))
+            list(other.micro_batch({0: table(rows(rng, 20)).cast(plan.node.inputs[0].schema)}))
 
 
 def test_a_restart_with_another_lateness_is_believed_by_a_worker_that_has_the_old_one() -> None:
@@ -237,6 +243,81 @@ def test_a_restart_with_another_lateness_is_believed_by_a_worker_that_has_the_ol
     both = table([row | {"id": 2, "ts": 50}])
     (left,) = again.micro_batch({0: both, 1: both})
     assert set(left["id"].to_pylist()) == {1, 2}, "row 1 met nobody, and nothing as old can come any more"
+
+
+def test_a_query_that_goes_on_stores_its_call_anew() -> None:
+    row = {"id": 1, "ts": 10, "k": 0, "v": 0, "lo": 0, "hi": 1}
+    plane = Plane(planned("keys"), random.Random(0))
+    for name in ("first", "first", "second"):
+        plane.call = {"name": name}
+        plane.processors = {}  # another start
+        list(plane.micro_batch({0: table([row])}))
+        (stored,) = (store.cells["call"] for store in plane.stores[0].values())
+        assert json.loads(stored[0]) == {"stage": "join", "name": name}
+
+
+def test_a_warm_worker_reads_nothing_of_the_state_and_a_cold_one_all_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rng = random.Random(4)
+    plane, some = Plane(planned("keys", buckets=2), rng), rows(rng, 40)
+    list(plane.micro_batch({0: table(some[:20]), 1: table(some[:20])}))
+    before = Map.read
+    list(plane.micro_batch({0: table(some[20:30])}))
+    assert Map.read == before, "the worker has it"
+    bucket._remembered.clear()
+    list(plane.micro_batch({0: table(some[30:35])}))
+    assert Map.read == before, "the host has it"
+    bucket._remembered.clear()
+    monkeypatch.setattr(blob_cache, "cache_root", lambda: tmp_path / "another host")
+    list(plane.micro_batch({0: table(some[35:])}))
+    assert Map.read > before
+
+
+def test_a_worker_keeps_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(8)
+    plane, some = Plane(planned("keys", buckets=5), rng), table(rows(rng, 60))
+    bucket._remembered.clear()
+    list(plane.micro_batch({0: some}))
+    kept = len(bucket._remembered)
+    assert kept > 1
+    monkeypatch.setattr(bucket, "BYTES_KEPT", 0)
+    list(plane.micro_batch({1: some}))
+    assert len(bucket._remembered) == 1, "that which has run last"
+
+
+def test_a_static_input_with_rows_of_very_different_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamjoin.spark.packing.BLOB_BYTES", 1000)
+    schema = SCHEMA.append(pa.field("text", pa.string()))
+    plan = planned("keys", ended=(False, True), schema=schema)
+    texts = ["short"] * 20 + ["long" * 200] * 20
+    some = rows(random.Random(9), 40)
+    long = pa.Table.from_pylist([row | {"text": text} for row, text in zip(some, texts, strict=True)], schema=schema)
+    plane = Plane(plan, random.Random(0))
+    plane.put(1, long)
+    left = list(plane.micro_batch({0: long}))
+    expected = counted(plan, batch_result(plan, (long, long)))
+    assert expected
+    assert counted(plan, [*left, *plane.end()]) == expected
+
+
+@pytest.mark.parametrize("shape", ["band", "theta", "overlap in cells", "within", "best match without keys"])
+def test_a_late_row_counts_once_wherever_it_goes(shape: str) -> None:
+    for buckets in (1, 4):
+        plane = Plane(planned(shape, lateness=0, buckets=buckets), random.Random(0))
+        row = {"id": 1, "ts": 50, "k": 0, "v": 0, "lo": 0, "hi": 3}
+        both = table([row])
+        list(plane.micro_batch({0: both, 1: both}))
+        late = table([row | {"id": n, "ts": n, "v": n, "lo": n, "hi": n + 4} for n in range(2, 12)])
+        list(plane.micro_batch({0: late, 1: late}))
+        assert total(plane, "late") == 20, f"{buckets} buckets"
+
+
+@pytest.mark.parametrize("shape", ["keys", "theta", "overlap", "interval"])
+def test_differential_results_in_small_portions(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamjoin.operators.temporal_join.RESULT_BYTES", 500)
+    for options in hows(shape):
+        check(shape, "eager", options, 3, 2)
 
 
 def test_late_rows_can_stop_the_query() -> None:
@@ -269,6 +350,16 @@ def test_timers_find_idle_inputs_when_nothing_comes() -> None:
     assert not list(plane.tick(30)), "not idle yet"
     left = [number for part in plane.tick(31) for number in part["id"].to_pylist()]
     assert left == [1], "both are idle: the one that is behind moves up to the other"
+
+
+def test_a_timer_in_a_micro_batch_with_rows_says_nothing_more() -> None:
+    plane = Plane(planned("keys", lateness=0, idle_after=30_000), random.Random(0))
+    row = {"id": 1, "ts": 10, "k": 0, "v": 0, "lo": 0, "hi": 1}
+    list(plane.micro_batch({0: table([row])}, clock=31_000))
+    assert not list(plane.tick(31))
+    assert not plane.figures, "what is kept was counted with the rows"
+    list(plane.tick(32))
+    assert total(plane, "state_rows") == 1
 
 
 def total(plane: Plane, figure: str) -> int:

@@ -36,6 +36,10 @@ CASES: dict[str, tuple[str, int, int, dict[str, Any]]] = {
     "changelog": (
         "SELECT k, SUM(v) AS total FROM R [PARTITION BY k ROWS 3] GROUP BY k", 3, 2, {"output": "changelog"},
     ),
+    "as of": (
+        """SELECT R.id, S.id AS other, R.v + S.v AS total FROM R LEFT ASOF JOIN S MATCH_CONDITION (R.ts <= S.ts)
+           ON R.k = S.k WHERE R.v < 7""", 3, 2, {},
+    ),
     "by plus and minus tuples": (
         "SELECT R.id, S.id AS other FROM R [ROWS 5] LEFT JOIN S [RANGE 6 SECONDS] ON R.k = S.k", 3, 2,
         {"method": "negative"},
@@ -99,11 +103,57 @@ def test_late_rows_are_counted_or_fail_and_lateness_must_be_said(spark: SparkSes
         failing.awaitTermination()
 
 
-def test_a_restart_with_another_query_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+JOINED = "SELECT R.id FROM R [4 SECONDS], S [4 SECONDS] WHERE R.k = S.k"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "buckets", "differs"),
+    [
+        ("SELECT id FROM R [ROWS 4]", "SELECT id FROM R [ROWS 5]", 1, "operator"),
+        (JOINED, JOINED, 2, "buckets"),
+        (JOINED, JOINED.replace("R.k", "R.id"), 1, "query"),  # columns of one type: state of the same form
+        (JOINED, JOINED.replace("S [4", "S [9"), 1, "query"),
+    ],
+)
+def test_a_restart_with_another_query_is_refused(
+    spark: SparkSession, tmp_path: Path, before: str, after: str, buckets: int, differs: str
+) -> None:
     source = Source(spark, tmp_path)
     source.add([[row(1, 0, 1)], [row(1, 0, 1)]])
-    source.start(query(spark, "SELECT id FROM R [ROWS 4]", source.frames(streaming=True), 1)).awaitTermination()
+    source.start(query(spark, before, source.frames(streaming=True), 1)).awaitTermination()
     source.add([[row(2, 0, 2)], [row(2, 0, 2)]])
-    again = source.start(query(spark, "SELECT id FROM R [ROWS 5]", source.frames(streaming=True), 1))
-    with pytest.raises(Exception, match="this state was made by another join: operator was"):
+    again = source.start(query(spark, after, source.frames(streaming=True), buckets))
+    with pytest.raises(Exception, match=f"this state was made by another join: {differs} was"):
         again.awaitTermination()
+
+
+def test_a_late_row_counts_once_wherever_it_goes(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 0, 100)], [row(1, 0, 100)]])
+    source.add([[row(2, 0, 20, 0.3), row(3, 0, 20, 9.9)], [row(2, 0, 20, 4.6)]])
+    text = "SELECT R.id FROM R [5 SECONDS], S [5 SECONDS] WHERE R.v < S.v"
+    running = source.start(query(spark, text, source.frames(streaming=True), 4))
+    running.awaitTermination()
+    assert [sj.from_progress(each)["late"] for each in running.recentProgress] == [0, 3]
+
+
+def test_lateness_by_names_that_the_query_has_not(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.close()
+    frames = source.frames(streaming=True)
+    lateness = {"R": sj.Grace("1 s"), "T": sj.Grace("1 s")}
+    with pytest.raises(sj.CallError, match="lateness names a stream 'T'"):
+        sj.cql(spark, "SELECT id FROM R [5 SECONDS]", R=frames[0], lateness=lateness)
+    both = {"time": "ts", "window": sj.Range("5 s")}
+    frames = [frame.select("k", "ts") for frame in frames]
+    assert sj.except_(frames, lateness=[sj.Grace("1 s"), sj.Grace("2 s")], **both).isStreaming
+    with pytest.raises(sj.CallError, match="lateness needs one value, or one per input, got 3"):
+        sj.except_(frames, lateness=[sj.Grace("1 s")] * 3, **both)
+
+
+def test_what_stands_behind_an_event_join_has_no_known_delay(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.close()
+    for text, hint in ((JOINED, "GROUP BY"), (CASES["as of"][0], "sj.join_asof")):
+        with pytest.raises(sj.UnsupportedError, match=hint):
+            sj.output_delay(query(spark, text, source.frames(streaming=True), 1))

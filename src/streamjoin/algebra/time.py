@@ -48,6 +48,9 @@ class Arrival:
 def arrival() -> Arrival:
     """For rows without a time column: `time=sj.arrival()` stamps them on arrival.
 
+    The stamp is the clock of the micro-batch. Should the clock be set back, or the query go on where it is behind, rows
+    are late until it has caught up; `lateness=sj.Grace("5 seconds")` allows for that.
+
     >>> arrival()
     Arrival()
     """

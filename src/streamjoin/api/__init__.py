@@ -12,8 +12,9 @@ from streamjoin.api.joins import (
 )
 from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, union
 from streamjoin.api.watching import explain, finish, from_progress, output_delay, progress
-from streamjoin.spark.explain import made_by
-from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value, uses_timers
+from streamjoin.spark.explain import made_by, uses_timers
+from streamjoin.spark.finish import was_finished
+from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value
 from streamjoin.spark.session import session
 from streamjoin.spark.stored_state import StoredInput, stored_state
 
@@ -40,4 +41,5 @@ __all__ = [
     "union",
 ]
 # What the command line needs of Spark beyond the public functions.
-__all__ += ["EndedBatches", "StoredInput", "log_no_errors", "made_by", "ship_by_value", "stored_state", "uses_timers"]
+__all__ += ["EndedBatches", "StoredInput", "log_no_errors", "made_by", "ship_by_value", "stored_state"]
+__all__ += ["uses_timers", "was_finished"]

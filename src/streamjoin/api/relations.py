@@ -38,7 +38,8 @@ def cql(spark: SparkSession, text: str, *, time: Any = "ts", **options: Any) -> 
         time        the time column of all streams, or a dict from a stream's name to it
         lateness    on a stream, how late rows may be: `Grace`, or a dict from a stream's name to it; by default as the
                     frame's own watermark says
-        late        rows that are later: "drop" (counted in `sj.progress`) or "fail"
+        late        rows that are later: "drop" (counted in `sj.progress`) or "fail"; in an as-of or best-match join
+                    also "output" and "join", as those have it
         invalid     rows without time, or ending before they begin: "fail" or "drop"
         emit        "eager", or "ordered": within a bucket sorted by (valid_from, valid_to)
         output      "append": elements with their validity, each when its end is known; "changelog": what appears and
@@ -96,7 +97,8 @@ def aggregate(
     Between two neighbouring instants at which a row of the group starts or ends there is one row of the result; where
     the group is empty there is none.
 
-    Parameters beyond those of `cql` (`lateness`, `late`, `invalid`, `emit`, `validity`, `buckets`)
+    Parameters beyond those of `cql` (`lateness`, `late`, `invalid`, `emit`, `output`, `method`, `validity`, `buckets`;
+    a list of latenesses has one for each frame)
         aggregates  a dict from the name of a result column to a function and a column, `{"mean": ("avg", "speed")}`;
                     functions are count, sum, avg, min, max, stddev; `{"n": "count"}` counts rows
         by          the columns that make a group
@@ -287,5 +289,15 @@ def _run(frames: Sequence[DataFrame], relation: Relation, options: dict[str, Any
     unknown = sorted(set(options) - set(_OPTIONS))
     if unknown:
         raise CallError(f"there is no option {unknown[0]!r}", hint="the options are " + ", ".join(_OPTIONS))
+    return run_numbered(frames, relation, options)
+
+
+def run_numbered(frames: Sequence[DataFrame], relation: Relation, options: Mapping[str, Any]) -> DataFrame:
+    """A query whose streams have numbers for names. Lateness may be a list, one for each."""
+    lateness = options.get("lateness")
+    if isinstance(lateness, list | tuple):
+        if len(lateness) != len(frames):
+            raise CallError(f"lateness needs one value, or one per input, got {len(lateness)}")
+        options = {**options, "lateness": {str(number): each for number, each in enumerate(lateness)}}
     named = {str(number): frame for number, frame in enumerate(frames)}
     return QueryCall(named, Query(relation), relation, **options).run()

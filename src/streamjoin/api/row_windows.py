@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame
 
 from streamjoin.algebra import Equals, Predicate, Rows, Theta, join_type
 from streamjoin.algebra.predicate import conjuncts
-from streamjoin.api.relations import check_window, per_input
+from streamjoin.api.relations import check_window, per_input, run_numbered
 from streamjoin.errors import CallError, UnsupportedError, unknown_column
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.naming import name_columns
-from streamjoin.plan.relation import Join, Projection, Query, Stream
+from streamjoin.plan.relation import Join, Projection, Stream
 from streamjoin.spark.choices import listed
-from streamjoin.spark.query import QueryCall, arrow_schema
+from streamjoin.spark.query import arrow_schema
 
 _TAKEN = {
     "time", "window", "by", "left_by", "right_by", "where", "how", "outer", "emit", "lateness", "late", "invalid",
@@ -63,12 +63,9 @@ def join_with_row_windows(frames: Sequence[DataFrame], options: dict[str, Any]) 
     relation = Projection(Join(sides[0], sides[1], tuple(predicates), theta, how), computed)
     passed = ("lateness", "late", "invalid", "emit", "validity", "buckets")
     chosen = {name: options[name] for name in passed if name in options}
-    if isinstance(chosen.get("lateness"), list | tuple):
-        chosen["lateness"] = {str(number): each for number, each in enumerate(chosen["lateness"])}
     if isinstance(chosen.get("late"), list | tuple):
         raise UnsupportedError("late= takes one value for both inputs with a row window", hint='late="drop" or "fail"')
-    named = {str(number): frame for number, frame in enumerate(frames)}
-    return QueryCall(named, Query(relation), relation, **chosen).run()
+    return run_numbered(frames, relation, chosen)
 
 
 def _keys(options: dict[str, Any], schemas: Sequence[pa.Schema]) -> tuple[list[str], list[Predicate]]:

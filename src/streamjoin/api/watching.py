@@ -11,8 +11,10 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.plan import delay
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.spark import figures
-from streamjoin.spark.explain import explanation, plan_of
+from streamjoin.spark.event_query import event_join
+from streamjoin.spark.explain import explanation, name_in_plan, plan_of
 from streamjoin.spark.finish import finish_query
+from streamjoin.spark.jobs import did_run
 
 
 def explain(frame: DataFrame) -> str:
@@ -52,7 +54,8 @@ def progress(query: Any) -> dict[str, Any]:
     >>> [sorted(figures["seconds"]) for figures in sj.progress(query)["joins"].values()]
     [['join', 'pack', 'read', 'write']]
     """
-    last = query.lastProgress
+    # An idle query reports too, and has nothing to say then.
+    last = next((each for each in reversed(query.recentProgress) if did_run(each)), None)
     return figures.nothing_yet() if last is None else figures.from_progress(last)
 
 
@@ -81,10 +84,17 @@ def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
     """
     plan = plan_of(frame)
     if not isinstance(plan, JoinPlan):
+        events = event_join(plan.query.relation) is not None
         raise UnsupportedError(
             "how late the results of a query over several operators can be is not known beforehand",
-            hint="aggregate in the query itself, with GROUP BY",
+            hint="use sj.join_asof or sj.join_best_match, whose delay is known"
+            if events
+            else "aggregate in the query itself, with GROUP BY",
         )
+    for field in frame.schema.fields:
+        if field.name == column:
+            column = name_in_plan(field)  # it may have been renamed since
+            break
     ticks = delay.output_delay(plan, column)
     if plan.node.axis is TimeAxis.TIMESTAMP:
         # Spark's watermark counts milliseconds, rounds down, and lets a row go that lies exactly on it.
@@ -96,7 +106,8 @@ def finish(checkpoint: Any, spark: SparkSession | None = None) -> DataFrame:
     """What a stopped query still holds, as if its inputs had ended: held results, rows that met nobody.
 
     Reads the state in the query's checkpoint. What the query wrote and what this returns are together what the same
-    call gives for a batch. The query cannot go on afterwards, because that would repeat rows: the checkpoint is marked.
+    call gives for a batch: rows as the call returns them, so do to them what the query did after it. The query cannot
+    go on afterwards, because that would repeat rows: the checkpoint is marked.
 
     >>> import tempfile, streamjoin as sj
     >>> spark, folder = sj.session(), tempfile.mkdtemp()

@@ -40,6 +40,16 @@ def check_places(out: Path, checkpoint: Path) -> None:
         )
 
 
+def check_unwritten(out: Path, checkpoint: Path, *, finish: bool) -> None:
+    """Refuse to go on with a query that was ended, unless what it held was not written to the end."""
+    if not finish or not (out / LOG).exists():
+        raise CallError(
+            f"the query of {checkpoint} was finished"
+            + (", and has written all of its rows" if finish else ", and going on would repeat rows"),
+            hint="give a new --checkpoint and a new --out",
+        )
+
+
 def start_query(frame: Any, out: Path, kind: str, checkpoint: Path, trigger: dict[str, Any]) -> Any:
     """Begin, or go on, to write a frame to a folder."""
     writer = frame.writeStream.format(kind).outputMode("append").options(**options_of(kind))

@@ -12,13 +12,13 @@ from rich.filesize import decimal
 
 import streamjoin as sj
 from streamjoin.algebra import TimeAxis
-from streamjoin.api import EndedBatches, made_by, uses_timers
+from streamjoin.api import EndedBatches, made_by, uses_timers, was_finished
 from streamjoin.cli.complaint import complaints
 from streamjoin.cli.failure import readable_failures
 from streamjoin.cli.interrupts import Interrupts
 from streamjoin.cli.job import JobFile, QueryOptions, TimeOption, check_names, load_job, run_job
 from streamjoin.cli.local_spark import local_spark
-from streamjoin.cli.output import check_places, start_query, write_held
+from streamjoin.cli.output import check_places, check_unwritten, start_query, write_held
 from streamjoin.cli.screen import Screen, Totals
 from streamjoin.cli.tables import format_of, named_paths, read_stream, read_table
 
@@ -78,9 +78,14 @@ def run(
         }
         frame = run_job(function, spark, frames)
         ending.check(frame, function.__name__)
+        # A command that was stopped while it wrote what was held goes on there; the query itself is over.
+        over = was_finished(spark, str(checkpoint.resolve()))
+        if over:
+            check_unwritten(out, checkpoint, finish=ending.finish)
         with Interrupts() as interrupts, Screen(Console()) as screen:
-            query = start_query(frame, out, kind, checkpoint, ending.trigger_of_spark)
-            watch(query, screen, interrupts)
+            if not over:
+                query = start_query(frame, out, kind, checkpoint, ending.trigger_of_spark)
+                watch(query, screen, interrupts)
             held = None
             if ending.finish and not interrupts.count:
                 screen.now("writing what is still held")
@@ -136,7 +141,7 @@ class Ending:
             )
         if self.finish and made_by(frame) is None:
             raise sj.CallError(
-                f"--finish writes rows as the join holds them, and {job} changes them after the join",
+                f"--finish writes rows as the call holds them, and {job} changes them afterwards",
                 hint="return the joined frame itself, or call sj.finish(checkpoint) and do the same to what it returns",
             )
 

@@ -21,6 +21,12 @@ FORMATS: Final = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl
 COMPRESSED: Final = (".gz", ".bz2", ".zst")
 # Types from values: the first for CSV, the second for JSON; each format leaves alone what it does not know.
 GUESSING: Final = {"inferSchema": True, "inferTimestamp": True}
+# A file that comes later and does not fit the guess stops the query. Otherwise Spark would read CSV by position,
+# whatever its first line says, and a value of another type as NULL.
+STRICT: Final[dict[str, dict[str, Any]]] = {
+    "csv": {"enforceSchema": False, "mode": "FAILFAST"},
+    "json": {"mode": "FAILFAST"},
+}
 
 
 def named_paths(options: Iterable[str]) -> dict[str, Path]:
@@ -83,6 +89,7 @@ def read_stream(spark: Any, path: Path, files_per_batch: int | None = None) -> A
     kind = format_of(path)
     # A stream must know its columns before it begins; the files that are there show them.
     reader = spark.readStream.format(kind).options(**options_of(kind)).schema(read_table(spark, path).schema)
+    reader = reader.options(**STRICT.get(kind, {}))
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
     if path.is_file():  # Spark knows streams of folders only

@@ -142,7 +142,7 @@ class RunningChoosingJoin(RunningJoin):
         self.figures["rows_in"] += len(batch)
         late = (batch.ts < self.times.of(number)) & (batch.ts > NEVER)  # a row without time is never late
         batch = yield from without_late(
-            number, batch, late, self.config.late[number], self.times.of(number), self.figures
+            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.home_test
         )
         if batch.matchable is not None:
             batch, hopeless = batch.split(batch.matchable)

@@ -20,6 +20,7 @@ import pyarrow as pa
 from streamjoin.algebra import Progress
 from streamjoin.algebra.interval import Times
 from streamjoin.operators.contract import Footprint, Output, Results, null_rows, side_by_side
+from streamjoin.operators.lateness import HomeTest
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.operators.saving import Fingerprinted, OperatorOfParts
 from streamjoin.state import Batch, PendingEnds, SweepArea
@@ -34,6 +35,7 @@ class RunningJoin(OperatorOfParts):
     config: Fingerprinted
     inputs: int = 2
     figures: dict[str, int] = field(default_factory=dict)
+    home_test: HomeTest | None = None  # so that a late row is counted once, wherever it has gone
 
     def __post_init__(self) -> None:
         self.times = Progress(2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from streamjoin.algebra import LatePolicy
 from streamjoin.algebra.interval import Mask
@@ -10,14 +10,27 @@ from streamjoin.errors import LateRowError
 from streamjoin.operators.contract import Rows
 from streamjoin.state import Batch
 
+# Of rows of an input that may also have gone to other buckets: which of them are counted in this one.
+HomeTest = Callable[[int, Batch], Mask]
+
 
 def without_late(
-    number: int, batch: Batch, late: Mask, policy: LatePolicy, progress: int, figures: dict[str, int]
+    number: int,
+    batch: Batch,
+    late: Mask,
+    policy: LatePolicy,
+    progress: int,
+    figures: dict[str, int],
+    home_test: HomeTest | None = None,
 ) -> Generator[Rows, None, Batch]:
     """The rows to go on with. Late ones are counted, and leave, fail, go on or are dropped, as the policy says."""
     if not late.any():
         return batch
-    at_home = late if batch.home is None else late & batch.home
+    at_home = late.copy()
+    if batch.home is not None:
+        at_home &= batch.home
+    elif home_test is not None:
+        at_home[late] = home_test(number, batch.take(late))
     figures["late"] += int(at_home.sum())
     if policy == "fail":
         raise _late_row(number, batch.take(late), progress)

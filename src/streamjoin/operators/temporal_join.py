@@ -57,6 +57,8 @@ from streamjoin.state.batch import Indices
 from streamjoin.state.holders import NO_HOLDER, first_holder
 from streamjoin.state.sweep_area import Kept
 
+# Arrow's text and bytes end at two gigabytes in one column.
+RESULT_BYTES: Final = 256 << 20
 # Which inputs' rows must know whether they had a partner.
 TRACKED: Final[dict[How, tuple[bool, bool]]] = {
     "inner": (False, False),
@@ -138,7 +140,7 @@ class RunningTemporalJoin(RunningJoin):
         self.figures["rows_in"] += len(batch)
         late = batch.ts < self.times.of(number)
         batch = yield from without_late(
-            number, batch, late, self.config.late[number], self.times.of(number), self.figures
+            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.home_test
         )
         if self.config.emit == "ordered" and self.config.hold == "inputs":
             self.waiting[number].add(batch)
@@ -169,7 +171,8 @@ class RunningTemporalJoin(RunningJoin):
                 if alive is not None:
                     keep = alive[j if number == 0 else i]
                     i, j = i[keep], j[keep]
-                yield from self._met(pair, (i, j))
+                for some in in_portions(pair, (i, j)):
+                    yield from self._met(pair, some)
         self.areas[number].kept.append(mine)
 
     def _hopeless(self, number: int, rows: Batch) -> Iterator[Output]:
@@ -341,3 +344,13 @@ def _unknown(rows: Batch, which: Indices) -> Indices | None:
     if rows.holder is None:
         return None
     return np.where(rows.te[which] == FOREVER, rows.holder[which], NO_HOLDER)
+
+
+def in_portions(pair: tuple[Kept, Kept], indices: tuple[Indices, Indices]) -> Iterator[tuple[Indices, Indices]]:
+    """The pairs, as many at a time as make a result of about `RESULT_BYTES`: one row may have millions of partners."""
+    i, j = indices
+    rows = [kept.run.rows for kept in pair]
+    width = sum(each.payload.nbytes / max(1, len(each)) for each in rows)
+    most = max(1, int(RESULT_BYTES / max(1.0, width)))
+    for start in range(0, len(i), most):
+        yield i[start : start + most], j[start : start + most]

@@ -96,6 +96,8 @@ class InputBinding:
         if self.time is None or self.ordered:
             return np.zeros(rows, np.int64), np.full(rows, FOREVER), np.ones(rows, np.bool_)
         ts, valid = time_values(table[self.time])
+        if self.window is None:
+            valid = valid & (ts < FOREVER)  # infinity is no time at which an event could be
         if self.timeless:
             ts, valid = np.where(valid, ts, NEVER), np.ones(rows, np.bool_)
         if self.window is not None:
@@ -113,7 +115,8 @@ class InputBinding:
         if isinstance(self.window, Validity):
             why = f"a validity needs a start, and {self.window.end} must not be before {self.window.start}"
         else:
-            why = f"its time column {self.time!r} is NULL"
+            missing = self.time is None or not rows[self.time][0].is_valid
+            why = f"its time column {self.time!r} is {'NULL' if missing else 'the largest number, which is no time'}"
         return InvalidRowError(
             f"input {self.number} has {rows.num_rows} invalid row(s), the first is {first}: {why}",
             hint='repair or filter such rows, or choose invalid="drop" or invalid="output"',

@@ -38,7 +38,7 @@ def output_delay(plan: JoinPlan, column: str | None = None) -> int:
     if "join" in plan.node.late:
         raise CallError(
             'late="join" lets rows of any age through, so results can be late without bound',
-            hint='use late="drop" or late="output"',
+            hint='use late="drop"; or late="output", and take the rows marked _late out before withWatermark',
         )
     slacks = [_slack(plan, number) for number in (0, 1)]
     source = _source(plan, column)

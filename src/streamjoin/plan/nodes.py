@@ -35,6 +35,7 @@ class InputNode:
     keys: tuple[str, ...] = ()
     time: str | None = None
     window: Window | None = None
+    derived: tuple[str, ...] = ()  # what the hidden columns are computed from
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,12 @@ class Placement:
     rows: Indices
     buckets: Indices
 
+    def homes(self, count: int) -> Indices:
+        """Of each of the rows, the bucket in which it is at home: that of its first replica."""
+        homes = np.zeros(count, np.int64)
+        homes[self.rows[::-1]] = self.buckets[::-1]
+        return homes
+
 
 @dataclass(frozen=True)
 class Partitioning:
@@ -291,9 +297,7 @@ def distribute(
     home = np.ones(len(rows), np.bool_)
     if follow:
         origin = origins(batch, judged_by)
-        seen_first = np.zeros(len(batch), np.int64)
-        seen_first[placed.rows[::-1]] = placed.buckets[::-1]  # the first replica in placement order is at home
-        home = buckets == seen_first[rows]
+        home = buckets == placed.homes(len(batch))[rows]
     cuts = np.flatnonzero(np.diff(buckets)) + 1
     for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True):
         if end == start:

@@ -73,6 +73,7 @@ class JoinPlan:
     residual: Expression | None  # left to Spark, on the finished rows
     arrivals: Arrivals = A_BATCH
     timers: bool = False
+    fed_by_timers: bool = False  # an input is the result of a join with timers
 
     def join_in(self, bucket: int) -> AnyJoin:
         """The join of one bucket: it keeps only the pairs that belong there."""
@@ -81,6 +82,11 @@ class JoinPlan:
             return self.join
         matching = replace(self.join.matching, tests=(*self.join.matching.tests, test))
         return replace(self.join, matching=matching)
+
+    def at_home(self, bucket: int, number: int, batch: Batch) -> Mask:
+        """Which rows of input `number` that have come to a bucket are at home there, though they may be elsewhere."""
+        homes = self.partitioning.place(number, batch).homes(len(batch))
+        return np.asarray(homes == bucket, np.bool_)
 
     @property
     def followed(self) -> tuple[bool, bool]:
@@ -102,6 +108,7 @@ class JoinPlan:
     def identity(self) -> dict[str, str]:
         """What a stored state depends on, by name: a restart may differ in none of it."""
         one, two = self.node.inputs
+        derived = {"expressions": f"{one.derived}, {two.derived}"} if one.derived or two.derived else {}
         return {
             "window": f"{one.window}, {two.window}",
             "interval": str(self.node.interval),
@@ -116,6 +123,7 @@ class JoinPlan:
             "output": self.node.output,
             "late": str(self.join.late),
             "static": ", ".join(f"input {n}" for n in (0, 1) if self.arrivals.has_ended(n)) or "no input",
+            **derived,
         }
 
     def distribute(self, number: int, batch: Batch) -> Iterator[tuple[int, Batch]]:
@@ -311,8 +319,8 @@ def choose_partitioning(node: JoinNode, predicates: tuple[Predicate, ...]) -> Pa
     if node.cell is not None and (isinstance(first, Overlaps) or node.windowed):
         return ReferencePartitioning(node.buckets, node.cell, on_time=first is None)
     if node.choice is not None:
-        # The nearest may be anywhere: all rows meet in one bucket.
-        return Partitioning(node.buckets)
+        # The nearest may be anywhere.
+        return Partitioning(1)
     return MatrixPartitioning(node.buckets)
 
 

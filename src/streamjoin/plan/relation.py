@@ -265,3 +265,10 @@ class Query:
 
     relation: Relation
     to_stream: ToStream | None = None
+
+
+def streams_of(relation: Relation) -> list[Stream]:
+    """The leaves of a tree."""
+    if isinstance(relation, Stream):
+        return [relation]
+    return [leaf for child in relation.children for leaf in streams_of(child)]

@@ -12,6 +12,8 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -36,8 +38,9 @@ class BlobCache:
 
     def __post_init__(self) -> None:
         self.folder = self.root / self.state
-        self.folder.mkdir(parents=True, exist_ok=True)
-        os.utime(self.folder)
+        with suppress(OSError):  # a full or unwritable disk
+            self.folder.mkdir(parents=True, exist_ok=True)
+            os.utime(self.folder)
 
     def get(self, name: str) -> pa.Buffer | None:
         """The blob of this name, mapped into memory; None when this host has not seen it."""
@@ -55,11 +58,24 @@ class BlobCache:
             scratch.write_bytes(blob)
             scratch.rename(path)
         except OSError:
-            scratch.unlink(missing_ok=True)
+            with suppress(OSError):
+                scratch.unlink(missing_ok=True)
 
     def drop(self, name: str) -> None:
         """A blob that nobody needs any more. Whoever has it mapped keeps what it has mapped."""
-        self._path(name).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._path(name).unlink(missing_ok=True)
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Remove what no name stands for: blobs that went while another host had the bucket, or of tasks that failed.
+
+        A task that runs at the same time may lose what it has just put here, and reads it from the store.
+        """
+        known = {self._path(name) for name in names}
+        with suppress(OSError):
+            for file in self.folder.iterdir():
+                if file not in known:
+                    file.unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:
         return self.folder / hashlib.sha256(name.encode()).hexdigest()
@@ -74,6 +90,6 @@ def clean_up(root: Path | None = None, *, now: float | None = None) -> int:
             if folder.stat().st_mtime < horizon:
                 shutil.rmtree(folder, ignore_errors=True)
                 removed += 1
-        except FileNotFoundError:
+        except OSError:
             continue
     return removed

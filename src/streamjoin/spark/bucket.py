@@ -4,7 +4,7 @@
                written
     manifest   ValueState: which stage and bucket this is, what the stage says of itself, the names of its blobs, and a
                token that is new with every commit
-    call       ValueState, written once: the join itself, so that the state can be read without the program
+    call       ValueState, written when it is new: the join itself, so that the state can be read without the program
 
 A worker keeps the stages that it has run. When the manifest's token is the one that it left behind, and the call that
 made the stage still runs, it goes on without reading anything; otherwise it is restored, from blobs that this host has
@@ -14,7 +14,9 @@ for it.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,6 +36,8 @@ from streamjoin.state import Snapshot
 
 FORMAT: Final = 3
 STAGES_KEPT: Final = 16
+# Beside the stage that has just run: two workers to a core would together keep half of this host's memory.
+BYTES_KEPT: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (4 * (os.cpu_count() or 1))
 
 
 @dataclass
@@ -46,11 +50,24 @@ class Remembered:
     bucket: int
     stage: RunningStage
     stored: dict[str, int] = field(default_factory=dict)  # the pages of each blob
-    is_new: bool = False
+    bytes: int = 0  # what it keeps
+    call: str | None = None  # a digest of the call that is stored with it
 
 
 # By the state's name: of each state a worker keeps what it has seen last, be it outdated, and never more than that.
 _remembered: OrderedDict[str, Remembered] = OrderedDict()
+
+
+def remember(known: Remembered) -> None:
+    """Keep a stage for the next micro-batch, and let the oldest go where there are too many, or too large ones.
+
+    In time every worker has run every bucket, and what it keeps of most of them is outdated.
+    """
+    known.bytes = known.stage.figures().get("state_bytes", 0)
+    _remembered[known.state] = known
+    others = sum(each.bytes for each in _remembered.values()) - known.bytes
+    while len(_remembered) > STAGES_KEPT or (others > BYTES_KEPT and len(_remembered) > 1):
+        others -= _remembered.popitem(last=False)[1].bytes
 
 
 @dataclass
@@ -87,6 +104,9 @@ class Bucket:
     def tick(self, clock: Clock) -> Iterator[pd.DataFrame]:
         """Nothing has come for a while."""
         known, read = self._load(None)
+        if isinstance(known.stage, RunningJoinStage) and known.stage.has_seen(clock() * 1000):
+            remember(known)  # rows came in this micro-batch, and brought its clock along
+            return
         yield from self._run(known, known.stage.tick(clock() * 1000), read)
 
     def _run(self, known: Remembered, packets: Iterator[Packet], read: int) -> Iterator[pd.DataFrame]:
@@ -116,7 +136,7 @@ class Bucket:
         if stored is None:
             assert bucket is not None
             clean_up()  # a new state is a good moment to look for those of queries that are gone
-            known = Remembered(uuid.uuid4().hex, "", self.name, bucket, self.stage.build(bucket), is_new=True)
+            known = Remembered(uuid.uuid4().hex, "", self.name, bucket, self.stage.build(bucket))
             return known, perf_counter_ns() - began
         manifest = json.loads(stored[0])
         check_identity(manifest, self.stage)
@@ -125,10 +145,14 @@ class Bucket:
         if remembered is None or (remembered.token, remembered.made_for) != current:
             del remembered  # what is outdated goes before the current state is read: both would need twice the memory
             running = self.stage.build(manifest["bucket"])
-            blobs = StoredBlobs(manifest["blobs"], self.variables.blobs, BlobCache(manifest["state"]))
+            cache = BlobCache(manifest["state"])
+            cache.keep_only(manifest["blobs"])
+            blobs = StoredBlobs(manifest["blobs"], self.variables.blobs, cache)
             running.restore(Snapshot(manifest, blobs))
             pages = dict(manifest["blobs"])
-            remembered = Remembered(manifest["state"], *current, manifest["bucket"], running, pages)
+            remembered = Remembered(
+                manifest["state"], *current, manifest["bucket"], running, pages, call=manifest.get("call")
+            )
         return remembered, perf_counter_ns() - began
 
     def _save(self, known: Remembered) -> None:
@@ -145,8 +169,11 @@ class Bucket:
             for number in range(stored.pop(name)):
                 self.variables.blobs.removeKey((name, number))
             cache.drop(name)
-        if known.is_new:
-            self.variables.call.update((json.dumps({"stage": self.stage.name, **self.call}),))
+        call = json.dumps({"stage": self.stage.name, **self.call})
+        digest = hashlib.sha256(call.encode()).hexdigest()
+        if known.call != digest:  # a new state, or a query that goes on with other options
+            self.variables.call.update((call,))
+            known.call = digest
         known.token = uuid.uuid4().hex
         manifest = {
             "format": FORMAT,
@@ -154,15 +181,13 @@ class Bucket:
             "bucket": known.bucket,
             "state": known.state,
             "token": known.token,
+            "call": known.call,
             "blobs": stored,
             "identity": self.stage.identity,
             **snapshot.manifest,
         }
         self.variables.manifest.update((json.dumps(manifest),))
-        known.is_new = False
-        _remembered[known.state] = known
-        while len(_remembered) > STAGES_KEPT:
-            _remembered.popitem(last=False)
+        remember(known)
 
 
 def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
@@ -208,5 +233,6 @@ def check_identity(manifest: dict[str, Any], stage: Stage) -> None:
         if stored.get(name) != value:
             raise SnapshotError(
                 f"this state was made by another join: {name} was {stored.get(name)}, and is {value}",
-                hint="start with a new checkpoint, or restore the old call",
+                hint="start with a new checkpoint, or restore the old call"
+                + (": without buckets= it is as many as the session runs at once" if name == "buckets" else ""),
             )

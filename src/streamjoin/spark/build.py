@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
@@ -55,9 +54,10 @@ from streamjoin.plan.planner import JoinPlan, order_of, plan_join
 from streamjoin.runtime import Arrivals
 from streamjoin.spark.batch import run_batch
 from streamjoin.spark.choices import AsOfCall, BestMatchCall, NearestCall, listed
-from streamjoin.spark.explain import made_by, remember
-from streamjoin.spark.frames import InputFrame, key_columns, reason
-from streamjoin.spark.predicates import bind_predicates, both
+from streamjoin.spark.explain import made_by, remember, uses_timers
+from streamjoin.spark.frames import InputFrame, key_columns
+from streamjoin.spark.predicates import bind_predicates, both, check_agreement
+from streamjoin.spark.residual import filtered
 from streamjoin.spark.stream import run_stream, stored_call
 
 MOST_DEFAULT_BUCKETS: Final = 64
@@ -94,6 +94,7 @@ class JoinCall:
     validity: tuple[str, str] = ("valid_from", "valid_to")
     buckets: int | None = None
     cell: Any = None
+    within: dict[str, Any] | None = None  # the query that it is part of, to be stored with it
 
     def run(self) -> DataFrame:
         """The joined frame, lazily."""
@@ -105,18 +106,17 @@ class JoinCall:
         if any(part.streaming for part in inputs):
             ended = tuple(not part.streaming for part in inputs)
             arrivals = Arrivals(self._slack(inputs, plan.node), ended, idle_after)
-            plan = replace(plan, arrivals=arrivals, timers=self.timers)
+            fed_by_timers = any(uses_timers(part.frame) for part in inputs)
+            plan = replace(plan, arrivals=arrivals, timers=self.timers, fed_by_timers=fed_by_timers)
             check_verdicts(plan)
-            call = stored_call(plan, schema, tuple(made_by(part.frame) for part in inputs))
+            call = stored_call(plan, schema, tuple(made_by(part.frame) for part in inputs), self.within)
             frame = run_stream(plan, prepared, schema, call)
         else:
             call = None
             if not isinstance(plan.join, TemporalJoin):
                 # All rows are there: every answer is the last one, and nothing is ever retracted.
                 plan = replace(plan, join=replace(plan.join, changelog=False))
-            frame = run_batch(plan, prepared, schema)
-        if plan.residual is not None:
-            frame = filtered(frame, plan)
+            frame = filtered(run_batch(plan, prepared, schema), plan)
         return remember(frame, plan, None if call is None else call["name"])
 
     def _frames(self) -> tuple[InputFrame, InputFrame]:
@@ -144,7 +144,6 @@ class JoinCall:
             raise CallError("an as-of join needs the time of both inputs", hint='on="ts", or left_on= and right_on=')
         choice = self._choice(axis, inputs[1])
         resolved = [None if window is None or axis is None else window.resolve(axis) for window in windows]
-        late = self._per_input(self.late, "late")
         self._check_lateness(axis)
         if axis is None and not keys and not predicates and theta is None:
             raise CallError(
@@ -155,7 +154,9 @@ class JoinCall:
             raise CallError('outer="snapshot" needs validity', hint="give a window=, or use outer='row'")
         schemas = [part.schema() for part in inputs]
         nodes = tuple(
-            InputNode(schemas[n], inputs[n].columns, tuple(key[n] for key in keys), times[n], resolved[n])
+            InputNode(
+                schemas[n], inputs[n].columns, tuple(key[n] for key in keys), times[n], resolved[n], inputs[n].derived()
+            )
             for n in (0, 1)
         )
         user_schemas = [
@@ -180,7 +181,7 @@ class JoinCall:
             emit=one_of(self.emit, Emit, "emit"),  # type: ignore[arg-type]
             output=self._output(),
             hold=one_of(self.hold, Literal["auto", Hold], "hold"),  # type: ignore[arg-type]
-            late=tuple(one_of(policy, LatePolicy, "late") for policy in late),  # type: ignore[arg-type]
+            late=self._late(),
             invalid=self._invalid(),
             suffix=self._suffix(),
             validity=self._validity(),
@@ -330,6 +331,8 @@ class JoinCall:
                 "a streaming join needs time, or its state would grow for ever",
                 hint='give time="ts" and window=sj.Range("10 minutes"), or use sj.join_interval',
             )
+        if node.axis is None:
+            self._check_timeless(node)
         one, two = (
             self._slack_of(part, given, time, side.time, node.axis)
             for part, given, time, side in zip(
@@ -341,6 +344,19 @@ class JoinCall:
             )
         )
         return one, two
+
+    def _check_timeless(self, node: JoinNode) -> None:
+        """Refuse what a stream could only do with time: it would be accepted, and never happen."""
+        asked = {
+            'emit="ordered"': (node.emit == "ordered", "nothing would say when a result's turn has come"),
+            "idle_after": (self.idle_after is not None, "an input without progress holds nothing back"),
+            "late": (node.late != ("drop", "drop"), "no row can be late"),
+        }
+        for option, (given, why) in asked.items():
+            if given:
+                raise CallError(
+                    f"{option} needs time: without it {why}", hint="give time= and window=, or leave it out"
+                )
 
     def _slack_of(
         self, part: InputFrame, given: Grace | None, time: Any, column: str | None, axis: TimeAxis | None
@@ -358,7 +374,7 @@ class JoinCall:
             return Grace(delay * 1000)
         joined = part.joined_by(column)
         if joined is not None:
-            return Grace(output_delay(joined, column))
+            return Grace(output_delay(*joined))
         raise CallError(
             f"nothing says how late rows of input {part.number} may be, and guessing would lose rows",
             hint="give lateness=sj.Grace(0.5), a distance of the values that the streams are ordered by"
@@ -399,6 +415,15 @@ class JoinCall:
                 hint='use invalid="fail" or invalid="drop"',
             )
         return policy  # type: ignore[return-value]
+
+    def _late(self) -> tuple[LatePolicy, LatePolicy]:
+        one, two = (one_of(policy, LatePolicy, "late") for policy in self._per_input(self.late, "late"))
+        if two == "output" and join_type(self.how) in ("semi", "anti"):
+            raise CallError(
+                'late="output" cannot show rows of input 1 in a semi or anti join, whose result has no column of it',
+                hint='use late=["output", "drop"] or late=["output", "fail"]',
+            )
+        return one, two  # type: ignore[return-value]
 
     def _suffix(self) -> str:
         if not isinstance(self.suffix, str):
@@ -482,33 +507,22 @@ def check_verdicts(plan: JoinPlan) -> None:
         )
 
 
-def check_agreement(expression: Expression, inputs: tuple[InputFrame, InputFrame]) -> None:
-    """Refuse a theta that this session or these columns would have Spark evaluate in another way than we do."""
-    conf = inputs[0].frame.sparkSession.conf
-    for name, ours in (("spark.sql.ansi.enabled", "true"), ("spark.sql.caseSensitive", "false")):
-        if str(conf.get(name, ours)).lower() != ours:
-            raise UnsupportedError(
-                f"theta outside an inner join is evaluated as Spark does with {name}={ours}, and this session differs",
-                hint=f"set {name}={ours} for this join, or use how='inner'",
-            )
-    for part, columns in zip(inputs, expression.columns(), strict=True):
-        for column in columns:
-            kind = part.types[column].simpleString()
-            if "collate" in kind or "char" in kind:
-                raise UnsupportedError(
-                    f"theta outside an inner join compares strings by their bytes, and {column!r} of {part.where} "
-                    f"is {kind}",
-                    hint="use how='inner', or compare lower(...) of it in a column of its own",
-                )
-
-
 def default_buckets(frame: DataFrame) -> int:
-    """As many buckets as tasks can run at once; where that is not to be had (Spark Connect), the shuffle partitions."""
+    """As many buckets as tasks can run at once.
+
+    A query that goes on must find its buckets again. How many tasks a cluster runs at once depends on who has joined it
+    so far, and Spark Connect does not say at all: there it is as many as shuffle partitions, which are a setting.
+    """
     session = frame.sparkSession
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions", "8") or 8)
     try:
-        parallel = session.sparkContext.defaultParallelism
+        context = session.sparkContext
+        steady = not frame.isStreaming or str(context.master).startswith("local")
+        parallel = context.defaultParallelism if steady else partitions
     except Exception:  # Spark Connect has no context, and says so in its own way
-        parallel = int(session.conf.get("spark.sql.shuffle.partitions", "8") or 8)
+        parallel = partitions
+    if frame.isStreaming:
+        parallel = min(parallel, partitions)
     return max(1, min(parallel, MOST_DEFAULT_BUCKETS))
 
 
@@ -529,22 +543,3 @@ def result_schema(plan: JoinPlan, inputs: tuple[InputFrame, InputFrame]) -> Stru
 def _time_type(plan: JoinPlan) -> DataType:
     assert plan.node.time_type is not None
     return LongType() if plan.node.axis is TimeAxis.INTEGER else from_arrow_type(plan.node.time_type)
-
-
-def filtered(frame: DataFrame, plan: JoinPlan) -> DataFrame:
-    """What Spark keeps of the rows by the theta expression; rows that leave unjoined, marked, are not asked."""
-    assert plan.residual is not None
-    keep = F.expr(_residual_sql(plan))
-    for flag in plan.naming.flags:
-        keep = keep | F.col(flag)
-    try:
-        return frame.filter(keep)
-    except AnalysisException as error:
-        raise CallError(f"Spark cannot evaluate theta {plan.residual.text!r}: {reason(error)}") from error
-
-
-def _residual_sql(plan: JoinPlan) -> str:
-    """The theta expression over the result's columns."""
-    names = {source: column.name for column in plan.naming.columns for source in column.sources}
-    assert plan.residual is not None
-    return plan.residual.spark_sql(lambda number, column: names[f"{number}.{column}"])

@@ -21,6 +21,7 @@ from streamjoin.plan.planner import JoinPlan
 from streamjoin.plan.relation import Query, Relation
 
 _KEY: Final = "streamjoin.plan"
+_COLUMN: Final = "streamjoin.column"
 _CALL: Final = "_streamjoin_call"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
 _plans: dict[int, JoinPlan | QueryPlan] = {}
@@ -34,7 +35,6 @@ class QueryPlan:
 
     query: Query
     written: Relation
-    timers: bool = False
 
 
 class Explanation(str):
@@ -67,7 +67,12 @@ def made_by(frame: DataFrame) -> str | None:
 
 def _marked(column: StructField, number: int) -> Column:
     quoted = F.col("`" + column.name.replace("`", "``") + "`")
-    return quoted.alias(column.name, metadata={**(column.metadata or {}), _KEY: number})
+    return quoted.alias(column.name, metadata={**(column.metadata or {}), _KEY: number, _COLUMN: column.name})
+
+
+def name_in_plan(column: StructField) -> str:
+    """What the call that made a column has named it, whatever it is named by now."""
+    return str((column.metadata or {}).get(_COLUMN, column.name))
 
 
 def plan_of(frame: DataFrame) -> JoinPlan | QueryPlan:
@@ -80,6 +85,12 @@ def plan_of(frame: DataFrame) -> JoinPlan | QueryPlan:
         "this frame does not come from a streamjoin call",
         hint="explain the frame that sj.join returned, or one made from it",
     )
+
+
+def uses_timers(frame: DataFrame) -> bool:
+    """Whether a frame comes from a join with timers; a query over it never ends by itself."""
+    plans = (plan_by_mark(column) for column in frame.schema.fields)
+    return any(isinstance(plan, JoinPlan) and (plan.timers or plan.fed_by_timers) for plan in plans)
 
 
 def plan_by_mark(column: StructField) -> JoinPlan | QueryPlan | None:

@@ -56,6 +56,10 @@ class Figures:
         frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
         return frame.drop("figures").where("kind != 'figures'")
 
+    def counted(self, rows: DataFrame) -> DataFrame:
+        """The rows that leave after all, where Spark drops some of a join's results."""
+        return rows.observe(f"{self.name}-filter", F.count(F.lit(1)).alias("rows_out"))
+
 
 def from_progress(progress: Any) -> dict[str, Any]:
     """The figures of one micro-batch, from a query's progress: Spark's object, its dict or its JSON.

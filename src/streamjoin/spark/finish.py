@@ -18,9 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlparse
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -32,13 +30,15 @@ from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.plan.stored import from_stored
 from streamjoin.spark.batch import Pack
-from streamjoin.spark.build import filtered
+from streamjoin.spark.checkpoint_log import CheckpointLog
+from streamjoin.spark.event_query import above_events
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.lifetimes_run import QueryRun
 from streamjoin.spark.lifetimes_stage import ElementStage
 from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack
 from streamjoin.spark.pages import Bindery
-from streamjoin.spark.query import leaving
+from streamjoin.spark.query import arrow_schema, leaving
+from streamjoin.spark.residual import filtered
 from streamjoin.spark.stages import JoinStage, Stage, VerdictStage
 from streamjoin.spark.stream import unpack_rows
 from streamjoin.state import Snapshot
@@ -50,7 +50,6 @@ _STORED: Final = {
     "label": "int", "bucket": "int", "input": "int", "kind": "string",
     "name": "string", "page": "int", "pages": "int", "blob": "binary",
 }  # fmt: skip
-FINISHED: Final = "streamjoin: this query was ended by sj.finish, and going on would repeat rows"
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,13 @@ class Finishing:
                 f"the query of {checkpoint} has no state of a streamjoin call",
                 hint="give the checkpointLocation of a query that has run at least one micro-batch",
             )
+        for stages in joins.values():
+            if len({(stage.name, stage.call.get("channel")) for stage in stages}) < len(stages):
+                raise UnsupportedError(
+                    f"the query of {checkpoint} has two joins that are alike, and its state does not tell them apart",
+                    hint="end the inputs with a last row far in the future, so that the query itself lets everything "
+                    "go; or let the two differ, in suffix= say",
+                )
         return Finishing(spark, checkpoint, joins)
 
     def last(self) -> str:
@@ -134,8 +140,9 @@ class Finishing:
                 rows = rows.unionAll(_stored(more))
             running: Stage = JoinStage(plan) if stage.name == "join" else VerdictStage(plan)
             packed = [rows.repartition(len(labels), "label").mapInArrow(FinishStage(running, labels), PACKED_SCHEMA)]
-        rest = packed[0].mapInArrow(unpack_rows, stages[0].schema)
-        return rest if plan.residual is None else filtered(rest, plan)
+        rest = filtered(packed[0].mapInArrow(unpack_rows, stages[0].schema), plan)
+        within = stages[0].call.get("within")
+        return rest if within is None else above_events(from_stored(within), rest)
 
     def _fed(self, plan: JoinPlan, number: int, before: str) -> DataFrame:
         """The rest of an earlier join as an input of a later one."""
@@ -145,7 +152,7 @@ class Finishing:
                 hint="finish a query after it has run at least one micro-batch",
             )
         rest, wanted = self.rest(before), plan.node.inputs[number]
-        given = self.joins[before][0].plan().naming.schema
+        given = arrow_schema(rest, f"input {number}")
         if [(field.name, field.type) for field in given] != [(field.name, field.type) for field in wanted.schema]:
             raise UnsupportedError(
                 f"input {number} of the later join has columns that were computed from the earlier one's result, "
@@ -158,11 +165,17 @@ class Finishing:
 
 def finish_query(spark: SparkSession, checkpoint: str) -> DataFrame:
     """What the joins of a stopped query still hold, as their last one gives it."""
-    finishing = Finishing.of(spark, checkpoint)
+    finishing, log = Finishing.of(spark, checkpoint), CheckpointLog(spark, checkpoint)
+    log.check_over()
     stages = finishing.joins[finishing.last()]
     rest = finish_lifetimes(spark, checkpoint, stages) if "query" in stages[0].call else finishing.rest(stages[0].join)
-    mark_finished(spark, checkpoint)
+    log.mark_finished()
     return rest
+
+
+def was_finished(spark: SparkSession, checkpoint: str) -> bool:
+    """Whether a query has been ended, so that it cannot go on."""
+    return CheckpointLog(spark, checkpoint).is_finished
 
 
 @dataclass
@@ -272,34 +285,3 @@ def _stored(frame: DataFrame) -> DataFrame:
     return frame.select(
         *((F.col(name) if name in given else F.lit(None)).cast(kind).alias(name) for name, kind in _STORED.items())
     )
-
-
-def mark_finished(spark: SparkSession, checkpoint: str) -> None:
-    """Let Spark refuse to go on from this checkpoint.
-
-    The next entry of the query's log of offsets says why: Spark reads it first, cannot, and shows what it has read.
-    """
-    place = urlparse(checkpoint)
-    if place.scheme in ("", "file"):
-        offsets = Path(place.path) / "offsets"
-        numbers = [int(file.name) for file in offsets.iterdir() if file.name.isdigit()]
-        if (offsets / str(max(numbers))).read_text().startswith(FINISHED):
-            return
-        (offsets / str(max(numbers) + 1)).write_text(FINISHED + "\n")
-        return
-    session: Any = spark
-    if not hasattr(session, "_jvm"):
-        raise UnsupportedError(
-            f"{checkpoint} cannot be marked as finished through Spark Connect", hint="finish it from a classic session"
-        )
-    path = session._jvm.org.apache.hadoop.fs.Path(checkpoint + "/offsets")
-    files = path.getFileSystem(session._jsc.hadoopConfiguration())
-    names = [status.getPath().getName() for status in files.listStatus(path)]
-    last = max(int(name) for name in names if name.isdigit())
-    opened = files.open(session._jvm.org.apache.hadoop.fs.Path(path, str(last)))
-    finished = opened.readLine().startswith(FINISHED)
-    opened.close()
-    if not finished:
-        written = files.create(session._jvm.org.apache.hadoop.fs.Path(path, str(last + 1)))
-        written.write((FINISHED + "\n").encode())
-        written.close()

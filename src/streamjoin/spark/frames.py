@@ -35,12 +35,13 @@ from pyspark.sql.types import (
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import CallError, UnsupportedError, unknown_column
 from streamjoin.plan.planner import JoinPlan
-from streamjoin.spark.explain import plan_by_mark
+from streamjoin.spark.explain import name_in_plan, plan_by_mark
 from streamjoin.state.batch import RESERVED_PREFIX
 
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 _FLOATS = (FloatType, DoubleType)
 # A name as Spark reads it: a column, in backquotes where it has odd characters, and fields of it.
+_VARIABLE: Final = re.compile(r"\b([xyz])_\d+\b")
 _REFERENCE: Final = re.compile(r"(`(?:[^`]|``)*`|[^.`]+)(\..+)?", re.DOTALL)
 
 
@@ -167,6 +168,12 @@ class InputFrame:
         names = [*self.columns, *self.hidden]
         return pa.schema([pa.field(name, arrow_type(self.types[name], name, self.where)) for name in names])
 
+    def derived(self) -> tuple[str, ...]:
+        """What the hidden columns are computed from, in words: the same whenever the same program runs."""
+        texts = [str(expression) for expression in self.hidden.values()]
+        # Spark numbers the variables of lambda functions as they come.
+        return tuple(_VARIABLE.sub(r"\1", text) if "lambda" in text else text for text in texts)
+
     def watermark_delay(self, name: str) -> int | None:
         """The delay in milliseconds of the user's own watermark on a time column; None without one."""
         source = self.renamed.get(name, name)
@@ -175,11 +182,14 @@ class InputFrame:
                 return int(column.metadata["spark.watermarkDelayMs"])
         return None
 
-    def joined_by(self, name: str) -> JoinPlan | None:
-        """The streaming join that a column comes from, as it left it; None when there is none."""
+    def joined_by(self, name: str) -> tuple[JoinPlan, str] | None:
+        """The streaming join that a column comes from, and its name there; None when there is none."""
         source = self.renamed.get(name, name)
-        plan = next((plan_by_mark(column) for column in self.frame.schema.fields if column.name == source), None)
-        return plan if isinstance(plan, JoinPlan) and source in plan.naming.schema.names else None
+        for column in self.frame.schema.fields:
+            plan = plan_by_mark(column) if column.name == source else None
+            if isinstance(plan, JoinPlan) and name_in_plan(column) in plan.naming.schema.names:
+                return plan, name_in_plan(column)
+        return None
 
     def time_axis(self, name: str) -> TimeAxis:
         """The axis that a time column counts on."""

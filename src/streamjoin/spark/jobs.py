@@ -9,10 +9,7 @@ from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.logger import PySparkLogger
-from pyspark.sql import DataFrame
 
-from streamjoin.errors import CallError
-from streamjoin.spark.explain import plan_of
 from streamjoin.spark.figures import from_progress
 
 
@@ -25,14 +22,6 @@ def log_no_errors() -> None:
     """Keep PySpark from writing every error that it raises to the error stream too, with the whole Java stack trace."""
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def uses_timers(frame: DataFrame) -> bool:
-    """Whether a frame comes from a join with timers; a query over it never ends by itself."""
-    try:
-        return plan_of(frame).timers
-    except CallError:
-        return False  # not a join, or one whose columns have all been replaced since
 
 
 @dataclass

@@ -43,6 +43,7 @@ from streamjoin.plan.binding import InputBinding
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, JoinNode
 from streamjoin.plan.partition import MatrixPartitioning
+from streamjoin.plan.picture import explain_relation
 from streamjoin.plan.planner import JoinPlan, plan_join
 from streamjoin.plan.relation import (
     Aggregation,
@@ -77,7 +78,7 @@ from streamjoin.spark.lifetimes_stage import Config, ElementStage, Leaves
 from streamjoin.spark.lifetimes_tasks import ByColumns, ByJoin, OperateElements, PackElements, Placing, ReadStream
 from streamjoin.spark.lifetimes_types import alike
 from streamjoin.spark.packing import PACKED_SCHEMA
-from streamjoin.spark.predicates import bind_predicates
+from streamjoin.spark.predicates import bind_predicates, check_agreement
 from streamjoin.spark.processor import StageProcessor
 from streamjoin.spark.stream import check_session, unpack_rows
 from streamjoin.state.holders import MOST_PRODUCERS
@@ -106,7 +107,7 @@ class QueryRun:
         child = self.lower(relation, leaves="passed on")
         config = StreamOf(kind, child.schema, producer=self._producer())
         placing = ByColumns(child.names, child.names, 1 if kind == "rstream" else self.buckets)
-        events = self._stage(config, [child], child.types, placing, placing.buckets, leaves="settled")
+        events = self._stage(config, [child], child.types, placing, relation, placing.buckets, leaves="settled")
         assert self.time_type is not None
         names = [F.col(quoted(name)) for name in events.names]
         return events.frame.where(F.col(REPORT).isNull()).select(*names, time_of(TS, self.time_type).alias(time))
@@ -191,8 +192,8 @@ class QueryRun:
         rows = renamed(rows.select(*numbers).mapInArrow(read, numbered_schema(types)), types)
         elements = ElementFrame(rows, types, (Channel(channel, slack=slack or 0),), bool(frame.isStreaming))
         if isinstance(window, Rows):
-            return self._row_window(window, elements, len(stream.reads), len(by), leaves)
-        return elements if self.method == "direct" else self._negative_window(elements, leaves)
+            return self._row_window(stream, window, elements, len(by), leaves)
+        return elements if self.method == "direct" else self._negative_window(stream, elements, leaves)
 
     def _binding(self, window: Window, schema: pa.Schema, times: int) -> InputBinding:
         """What reads the rows: the last columns are their times."""
@@ -203,10 +204,11 @@ class QueryRun:
         return InputBinding(0, names, time=names[-1], window=given, invalid=self.invalid)
 
     def _row_window(
-        self, window: Rows, elements: ElementFrame, width: int, groups: int, leaves: Leaves
+        self, stream: Stream, window: Rows, elements: ElementFrame, groups: int, leaves: Leaves
     ) -> ElementFrame:
-        """Elements with the ends that later ones give them. Behind `width` columns are those that make groups."""
-        payload, names = elements.types[:width], elements.names
+        """Elements with the ends that later ones give them. Behind the stream's columns are those that make groups."""
+        width, names = len(stream.reads), elements.names
+        payload = elements.types[:width]
         by = pa.schema(list(elements.schema)[width : width + groups])
         config: RowWindow | NegativeWindow
         if self.method == "direct":
@@ -215,13 +217,13 @@ class QueryRun:
             shown = pa.schema(list(elements.schema)[:width])
             config = NegativeWindow(shown, window.size, by, window.drain, producer=self._producer())
         placing = ByColumns(names[:width], names[width : width + groups], self.buckets if groups else 1)
-        return self._stage(config, [elements], payload, placing, placing.buckets, leaves)
+        return self._stage(config, [elements], payload, placing, stream, placing.buckets, leaves)
 
-    def _negative_window(self, elements: ElementFrame, leaves: Leaves) -> ElementFrame:
+    def _negative_window(self, stream: Stream, elements: ElementFrame, leaves: Leaves) -> ElementFrame:
         """A window of time that says every element twice."""
         config = NegativeWindow(elements.schema, producer=self._producer())
         placing = ByColumns(elements.names, elements.names, self.buckets)
-        return self._stage(config, [elements], elements.types, placing, self.buckets, leaves)
+        return self._stage(config, [elements], elements.types, placing, stream, self.buckets, leaves)
 
     def _window(self, stream: Stream, source: InputFrame) -> tuple[Window, list[str]]:
         assert stream.window is not None
@@ -261,7 +263,7 @@ class QueryRun:
         types = parts[0].types
         config = Multiplicity(operator, parts[0].schema, producer=self._producer(), method=self.method)
         placing = ByColumns(parts[0].names, parts[0].names, self.buckets)
-        return self._stage(config, parts, types, placing, self.buckets, leaves)
+        return self._stage(config, parts, types, placing, relation, self.buckets, leaves)
 
     def _aggregation(self, aggregation: Aggregation, leaves: Leaves) -> ElementFrame:
         child = self.lower(aggregation.child, leaves="passed on")
@@ -275,7 +277,7 @@ class QueryRun:
             same = each.function in ("min", "max") and each.column is not None
             types.append(StructField(each.name, kinds[str(each.column)] if same else from_arrow_type(result.type)))
         placing = ByColumns(child.names, aggregation.keys, self.buckets if aggregation.keys else 1)
-        return self._stage(config, [child], tuple(types), placing, placing.buckets, leaves)
+        return self._stage(config, [child], tuple(types), placing, aggregation, placing.buckets, leaves)
 
     def _join(self, join: Join, leaves: Leaves) -> ElementFrame:
         parts = [self.lower(child, leaves="passed on") for child in join.children]
@@ -293,7 +295,7 @@ class QueryRun:
         if self.method == "negative":
             config = NegativeJoin(plan.join.matching, plan.join.schemas, join.how, producer=self._producer())
         buckets = plan.partitioning.buckets
-        joined = self._stage(config, sides, types, ByJoin(plan), buckets, leaves, owner=plan)
+        joined = self._stage(config, sides, types, ByJoin(plan), join, buckets, leaves, owner=plan)
         return joined.selected(join.theta) if join.theta is not None and join.how == "inner" else joined
 
     def _join_plan(self, join: Join, parts: Sequence[ElementFrame], inputs: tuple[InputFrame, InputFrame]) -> JoinPlan:
@@ -307,6 +309,7 @@ class QueryRun:
         theta = None
         if join.theta is not None and join.how != "inner":
             theta = Expression.parse(join.theta, [part.schema for part in parts])
+            check_agreement(theta, inputs)
         node = JoinNode(
             (nodes[0], nodes[1]), predicates=tuple(predicates), theta=theta, axis=TimeAxis.INTEGER,
             time_type=pa.int64(), how=join.how, outer="snapshot", buckets=self.buckets, validity=(TS, TE),
@@ -326,6 +329,7 @@ class QueryRun:
         inputs: Sequence[ElementFrame],
         types: Sequence[StructField],
         placing: Placing,
+        relation: Relation,
         buckets: int,
         leaves: Leaves,
         owner: JoinPlan | None = None,
@@ -336,7 +340,8 @@ class QueryRun:
         schema = pa.schema([pa.field(f"c{n}", arrow_type(each.dataType, each.name)) for n, each in enumerate(types)])
         stage = ElementStage(
             config, schema, tuple(part.channels for part in inputs), channel, leaves,
-            leaves == "settled" and self.ordered, self.late, not streaming, owner,
+            leaves == "settled" and self.ordered, self.late, not streaming, owner, buckets,
+            "; ".join(line.strip() for line in explain_relation(relation).splitlines()),
         )  # fmt: skip
         packed = []
         for number, part in enumerate(inputs):

@@ -67,6 +67,8 @@ class ElementStage:
     late: LatePolicy = "drop"
     at_once: bool = False
     join: JoinPlan | None = None  # which of a join's pairs belong to a bucket
+    buckets: int = 1
+    below: str = ""  # the tree of the query up to this operator, in words
 
     @property
     def identity(self) -> dict[str, str]:
@@ -75,6 +77,8 @@ class ElementStage:
             "operator": self.config.fingerprint,
             "inputs": str([[(each.number, each.buckets) for each in channels] for channels in self.inputs]),
             "emit": f"{'ordered' if self.ordered else 'eager'}, {self.leaves}",
+            "buckets": str(self.buckets),
+            "query": self.below,
         }
 
     def in_bucket(self, bucket: int) -> Config:
@@ -116,7 +120,7 @@ class RunningElementStage:
                 ends[packet.number].append(Ends.from_table(packet.table))
             else:
                 told.append(packet.report)
-        batches = {number: self._on_time(tables) for number, tables in sorted(rows.items())}
+        batches = {number: self._on_time(number, tables) for number, tables in sorted(rows.items())}
         for report in told:
             self._hear(report)
         # A batch has no progress but its end.
@@ -131,14 +135,14 @@ class RunningElementStage:
         for results in self.waiting.finish():
             yield self._out(results)
 
-    def _on_time(self, tables: list[pa.Table]) -> Batch:
+    def _on_time(self, number: int, tables: list[pa.Table]) -> Batch:
         batch = Batch.concat([Batch.from_table(table) for table in tables])
         channel = np.concatenate([table[CHANNEL].to_numpy() for table in tables])
         late = np.zeros(len(batch), np.bool_)
-        for number in self.slack:
-            late |= (channel == number) & (batch.ts < self._of_stream(number))
+        for stream in self.slack:
+            late |= (channel == stream) & (batch.ts < self._of_stream(stream))
         if late.any():
-            self.counted["late"] += int(late.sum())
+            self.counted["late"] += self._counted_here(number, batch.take(late))
             if self.config.late == "fail":
                 row = batch.payload.slice(int(np.argmax(late)), 1).to_pylist()[0]
                 raise LateRowError(
@@ -150,6 +154,10 @@ class RunningElementStage:
         if isinstance(window, RowWindow) or (isinstance(window, NegativeWindow) and window.size is not None):
             batch = in_content_order(batch, len(window.by))
         return batch
+
+    def _counted_here(self, number: int, late: Batch) -> int:
+        """How many of the rows are counted in this bucket, though a join may have sent them to others as well."""
+        return len(late) if self.config.join is None else int(self.config.join.at_home(self.bucket, number, late).sum())
 
     def _hear(self, report: dict[str, Any]) -> None:
         number = report["channel"]

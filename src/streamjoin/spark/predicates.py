@@ -16,6 +16,7 @@ from pyspark.sql.types import DataType, DateType, DecimalType, DoubleType, Times
 from streamjoin.algebra import FOREVER, NEVER, Band, Equals, Overlaps, Predicate, Theta, TimeAxis, Within
 from streamjoin.algebra.predicate import conjuncts
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.expression import Expression
 from streamjoin.spark.frames import InputFrame, key_columns, number_type_check, value_type
 
 Inputs = tuple[InputFrame, InputFrame]
@@ -119,3 +120,23 @@ def bind_within(inputs: Inputs, within: Within) -> Within:
             number_type_check(inputs[number], name, "a radius")
             axes[number].append(inputs[number].cast(name, DoubleType()))
     return Within(tuple(axes[0]), tuple(axes[1]), float(within.radius), within.metric)
+
+
+def check_agreement(expression: Expression, inputs: Inputs) -> None:
+    """Refuse a theta that this session or these columns would have Spark evaluate in another way than we do."""
+    conf = inputs[0].frame.sparkSession.conf
+    for name, ours in (("spark.sql.ansi.enabled", "true"), ("spark.sql.caseSensitive", "false")):
+        if str(conf.get(name, ours)).lower() != ours:
+            raise UnsupportedError(
+                f"theta outside an inner join is evaluated as Spark does with {name}={ours}, and this session differs",
+                hint=f"set {name}={ours} for this join, or use how='inner'",
+            )
+    for part, columns in zip(inputs, expression.columns(), strict=True):
+        for column in columns:
+            kind = part.types[column].simpleString()
+            if "collate" in kind or "char" in kind:
+                raise UnsupportedError(
+                    f"theta outside an inner join compares strings by their bytes, and {column!r} of {part.where} "
+                    f"is {kind}",
+                    hint="use how='inner', or compare lower(...) of it in a column of its own",
+                )

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import Emit, Grace, InvalidPolicy, LatePolicy, Method, OutputMode, Validity
 from streamjoin.algebra.policy import one_of
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.plan.naming import CHANGE, INVALID_FLAG, LATE_FLAG
-from streamjoin.plan.relation import (
-    AsOfJoin,
-    BestMatchJoin,
-    Projection,
-    Query,
-    Relation,
-    Selection,
-    Stream,
-)
+from streamjoin.plan.naming import CHANGE
+from streamjoin.plan.relation import Query, Relation, Stream, streams_of
 from streamjoin.plan.stored import to_stored
-from streamjoin.spark.build import JoinCall, default_buckets, run_best_match
-from streamjoin.spark.choices import AsOfCall, BestMatchCall
+from streamjoin.spark.build import default_buckets
+from streamjoin.spark.event_query import EventQuery, event_join
 from streamjoin.spark.explain import QueryPlan, remember
-from streamjoin.spark.frames import InputFrame, arrow_type, quoted, reason
+from streamjoin.spark.frames import InputFrame, arrow_type
 from streamjoin.spark.lifetimes_run import QueryRun
 from streamjoin.state.holders import MOST_BUCKETS
 
@@ -63,14 +53,13 @@ class QueryCall:
     def run(self) -> DataFrame:
         """The result as a frame, lazily."""
         relation = self.query.relation
-        name = None
-        if _event_join(relation) is not None:
-            # A join of events is stored as such: what stands above it is not in its checkpoint.
+        self._check_lateness()
+        if event_join(relation) is not None:
             self._check_events()
-            frame = self._events(relation)
+            options = {"late": self.late, "emit": self.emit, "output": self.output, "buckets": self.buckets}
+            frame, name = EventQuery(self.frames, relation, self.lateness, options).run()
         else:
             call = self._call()
-            name = call["name"]
             self._check_one_kind(relation)
             slack = {leaf.source: self._slack(leaf) for leaf in streams_of(relation)}
             run = QueryRun(
@@ -82,6 +71,7 @@ class QueryCall:
             self._check_names(relation)
             frame = leaving(run, self.query, self.output, self.validity)
             self._check_something_waits(run, frame)
+            name = call["name"]
         return remember(frame, QueryPlan(self.query, self.written), name)
 
     def _call(self) -> dict[str, Any]:
@@ -166,6 +156,14 @@ class QueryCall:
                 hint="join the two with sj.join, which takes a static side, or make it a stream",
             )
 
+    def _check_lateness(self) -> None:
+        for name in self.lateness if isinstance(self.lateness, Mapping) else ():
+            if name not in self.frames:
+                raise CallError(
+                    f"lateness names a stream {name!r}, and the query has none of that name",
+                    hint=f"there is {', '.join(self.frames)}",
+                )
+
     def _slack(self, stream: Stream) -> int | None:
         """How late the rows of a stream may be; None for a batch."""
         part = InputFrame(0, self.frames[stream.source])
@@ -198,65 +196,6 @@ class QueryCall:
             raise UnsupportedError(f"a query has at most {MOST_BUCKETS} buckets, got {self.buckets}")
         return self.buckets
 
-    # -- joins of events -----------------------------------------------------------------------------------------------
-
-    def _events(self, relation: Relation) -> DataFrame:
-        """Rows without validity: an as-of or best-match join, and what Spark does above and below it."""
-        match relation:
-            case Stream():
-                frame = self.frames[relation.source]
-                return frame.select(*(F.col(quoted(column)).alias(name) for name, column in relation.reads))
-            case Selection():
-                child = self._events(relation.child)
-                keep = F.expr(relation.condition)
-                for flag in (INVALID_FLAG, LATE_FLAG):  # rows that leave unjoined, marked, are not asked
-                    keep = keep | F.col(flag) if flag in child.columns else keep
-                return child.filter(keep)
-            case Projection():
-                columns = [F.expr(text).alias(name) for name, text in relation.computed]
-                try:
-                    child = self._events(relation.child)
-                    added = [name for name in child.columns if name not in relation.child.columns]
-                    return child.select(*columns, *added)
-                except AnalysisException as error:
-                    raise CallError(f"Spark cannot evaluate this projection: {reason(error)}") from error
-            case AsOfJoin() | BestMatchJoin():
-                return self._event_join(relation)
-        raise UnsupportedError(
-            f"{type(relation).__name__} cannot stand beside a join of events", hint="give every stream a window"
-        )
-
-    def _event_join(self, join: AsOfJoin | BestMatchJoin) -> DataFrame:
-        sides = [self._events(child) for child in join.children]
-        # The join's own functions read names with dots as fields, so columns have numbers meanwhile.
-        names = [f"l{number}" for number in range(len(join.left.columns))]
-        names += [f"r{number}" for number in range(len(join.right.columns))]
-        number_of = dict(zip(join.columns, names, strict=True))
-        left, right = (
-            side.select(*(F.col(quoted(name)).alias(number_of[name]) for name in child.columns))
-            for side, child in zip(sides, join.children, strict=True)
-        )
-        keys: dict[str, Any] = {}
-        if join.keys:
-            keys = {"left_by": [number_of[a] for a, _ in join.keys], "right_by": [number_of[b] for _, b in join.keys]}
-        options = {"how": join.how, "lateness": self._per_side(join), "late": self.late, "emit": self.emit,
-                   "output": self.output, "buckets": self.buckets, **keys}  # fmt: skip
-        if isinstance(join, AsOfJoin):
-            asof = AsOfCall(join.direction, join.tolerance, None, join.exact, None)
-            times = [number_of[name] for name in join.times]
-            joined = JoinCall([left, right], time=times, asof=asof, **options).run()
-        else:
-            on = {(number_of[a], number_of[b]): largest for a, b, largest in join.dimensions}
-            joined = run_best_match(left, right, BestMatchCall(on), options)
-        extra = [name for name in joined.columns if name not in names]
-        renamed = [F.col(number_of[name]).alias(name) for name in join.columns]
-        return joined.select(*renamed, *extra)
-
-    def _per_side(self, join: AsOfJoin | BestMatchJoin) -> Any:
-        if not isinstance(self.lateness, Mapping):
-            return self.lateness
-        return [self.lateness.get(streams_of(child)[0].source) for child in join.children]
-
 
 def leaving(run: QueryRun, query: Query, output: str, validity: tuple[str, str]) -> DataFrame:
     """What leaves of a query."""
@@ -265,17 +204,3 @@ def leaving(run: QueryRun, query: Query, output: str, validity: tuple[str, str])
     if output == "changelog":
         return run.changelog(query.relation, CHANGE, TIME)
     return run.run(query.relation, validity)
-
-
-def streams_of(relation: Relation) -> list[Stream]:
-    """The leaves of a tree."""
-    if isinstance(relation, Stream):
-        return [relation]
-    return [leaf for child in relation.children for leaf in streams_of(child)]
-
-
-def _event_join(relation: Relation) -> Relation | None:
-    if isinstance(relation, AsOfJoin | BestMatchJoin):
-        return relation
-    found: Sequence[Relation | None] = [_event_join(child) for child in relation.children]
-    return next((each for each in found if each is not None), None)

@@ -37,7 +37,8 @@ def session(app: str = "streamjoin", *, master: str | None = None, **settings: o
     # The workers must run the Python that has streamjoin, whatever `python3` is elsewhere.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
-    if master is not None or "spark.master" not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which has chosen a master
+    if master is not None or not (submitted or "spark.master" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
         builder = builder.master(master or "local[*]")
     cores = str(os.cpu_count() or 1)
     chosen = {**_DEFAULTS, "spark.sql.shuffle.partitions": cores}

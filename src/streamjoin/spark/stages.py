@@ -24,7 +24,7 @@ from streamjoin.plan.naming import INVALID_FLAG, LATE_FLAG
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.runtime import finish, run_micro_batch
 from streamjoin.spark.packing import Packet
-from streamjoin.state import Batch, Blobs, Ends, Snapshot
+from streamjoin.state import Batch, Blobs, Ends, Snapshot, table_to_bytes
 
 StageName = Literal["join", "verdict", "lifetimes"]
 
@@ -103,6 +103,7 @@ class RunningJoinStage:
     def __init__(self, config: JoinStage, bucket: int) -> None:
         self.plan, self.bucket = config.plan, bucket
         self.operator = config.plan.join_in(bucket).build()
+        self.operator.home_test = partial(config.plan.at_home, bucket)
         self.arrivals = config.plan.arrivals.build()
         self.waiting: dict[str, Packet] = {}
         self.counted: Counter[str] = Counter()
@@ -131,6 +132,10 @@ class RunningJoinStage:
         self._count_anew()
         self.arrivals.tick(clock)
         yield from self._run({})
+
+    def has_seen(self, clock: int) -> bool:
+        """Whether this bucket has looked for idle inputs at this time, or later."""
+        return self.arrivals.clock is not None and self.arrivals.clock >= clock
 
     def end(self) -> Iterator[Packet]:
         yield from self.take(())
@@ -173,13 +178,17 @@ class RunningJoinStage:
                 yield Packet(court, self.bucket, "joined", {"joined": joined, "to_come": to_come})
 
     def _final(self, results: Results) -> Packet:
-        self.counted["rows_out"] += len(results)
+        self._count_out(len(results))
         table = self.plan.naming.assemble(results.payload, results.ts, results.te, retracted=results.retracted)
         return Packet(self.bucket, 0, "final", table)
 
     def _marked(self, flag: str, number: int, rows: Any) -> Packet:
-        self.counted["rows_out"] += rows.num_rows
+        self._count_out(rows.num_rows)
         return Packet(self.bucket, number, "final", self.plan.naming.assemble_marked(flag, number, rows))
+
+    def _count_out(self, rows: int) -> None:
+        if self.plan.residual is None:  # otherwise Spark drops some of them, and those that are left are counted there
+            self.counted["rows_out"] += rows
 
     def _count_anew(self) -> None:
         self.counted = Counter(rows_out=0)
@@ -198,7 +207,9 @@ class RunningJoinStage:
 
     def snapshot(self) -> Snapshot:
         inner = self.operator.snapshot()
-        waiting = Blobs({f"waiting/{name}": partial(_only_blob, packet) for name, packet in self.waiting.items()})
+        waiting = Blobs(
+            {f"waiting/{name}": partial(table_to_bytes, packet.table) for name, packet in self.waiting.items()}
+        )
         manifest = {
             "operator": inner.manifest,
             "arrivals": self.arrivals.to_json(),
@@ -213,12 +224,6 @@ class RunningJoinStage:
         }
         self.operator.restore(Snapshot(snapshot.manifest["operator"], snapshot.blobs))
         self.arrivals.restore(snapshot.manifest["arrivals"])
-
-
-def _only_blob(packet: Packet) -> bytes:
-    """The blob of a packet that came as one."""
-    (blob,) = packet.blobs()
-    return blob
 
 
 # -- deciding ----------------------------------------------------------------------------------------------------------

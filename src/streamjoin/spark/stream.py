@@ -34,6 +34,7 @@ from streamjoin.spark.figures import Figures
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.packing import PACKED_SCHEMA, Packet, pack
 from streamjoin.spark.processor import StageProcessor
+from streamjoin.spark.residual import filtered
 from streamjoin.spark.stages import JoinStage, VerdictStage
 from streamjoin.state import table_from_bytes
 
@@ -71,16 +72,24 @@ def run_stream(
         processor = StageProcessor(VerdictStage(plan), labels, call)
         joined = joined.groupBy("label").transformWithStateInPandas(processor, PACKED_SCHEMA, "append", "none")
         joined = figures.observed(joined, "verdict")
-    return joined.mapInArrow(unpack_rows, schema)
+    rows = joined.mapInArrow(unpack_rows, schema)
+    return rows if plan.residual is None else figures.counted(filtered(rows, plan))
 
 
-def stored_call(plan: JoinPlan, schema: StructType, reads: tuple[str | None, ...]) -> dict[str, Any]:
+def stored_call(
+    plan: JoinPlan, schema: StructType, reads: tuple[str | None, ...], within: dict[str, Any] | None
+) -> dict[str, Any]:
     """What is stored of a join beside its state: enough to read the state without the program.
 
-    `reads` names, of each input, the join whose result it is, as it left that join; None for any other frame.
+    `reads` names, of each input, the join whose result it is, as it left that join; None for any other frame. `within`
+    is the tree of the query that the join is part of.
     """
-    call = {"node": to_stored(plan.node), "arrivals": to_stored(plan.arrivals), "schema": schema.json(), "reads": reads}
-    return {"name": hashlib.sha256(json.dumps(call).encode()).hexdigest(), **call}
+    call = {"node": to_stored(plan.node), "schema": schema.json(), "reads": reads}
+    if within is not None:
+        call["within"] = within
+    # The name is the same with other lateness, with which a query may go on.
+    name = hashlib.sha256(json.dumps(call).encode()).hexdigest()
+    return {"name": name, "arrivals": to_stored(plan.arrivals), **call}
 
 
 def idle_timer(plan: JoinPlan) -> int | None:
