@@ -344,7 +344,8 @@ def test_timers_of_an_earlier_join_are_known(spark: SparkSession, tmp_path: Path
     for timers in (False, True):
         idle = {"idle_after": "1 minute", "timers": True} if timers else {}
         first = sj.join(frames, time="ts", lateness=GRACE, **idle, **options).select("k", "valid_from")
-        again = sj.join([first, frames[0]], time=["valid_from", "ts"], lateness=[None, GRACE], **options)
+        times = {"time": ["valid_from", "ts"], "lateness": [None, GRACE], "validity": ("from", "to")}
+        again = sj.join([first, frames[0]], **times, **options)
         assert uses_timers(first) == uses_timers(again) == timers
 
 

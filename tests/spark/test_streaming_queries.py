@@ -103,7 +103,7 @@ def test_late_rows_are_counted_or_fail_and_lateness_must_be_said(spark: SparkSes
         failing.awaitTermination()
 
 
-JOINED = "SELECT R.id FROM R [4 SECONDS], S [4 SECONDS] WHERE R.k = S.k"
+JOINED = "SELECT R.id, R.k AS key FROM R [4 SECONDS], S [4 SECONDS] WHERE R.k = S.k"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ JOINED = "SELECT R.id FROM R [4 SECONDS], S [4 SECONDS] WHERE R.k = S.k"
     [
         ("SELECT id FROM R [ROWS 4]", "SELECT id FROM R [ROWS 5]", 1, "operator"),
         (JOINED, JOINED, 2, "buckets"),
-        (JOINED, JOINED.replace("R.k", "R.id"), 1, "query"),  # columns of one type: state of the same form
+        (JOINED, JOINED.replace("R.k =", "R.id ="), 1, "query"),  # columns of one type: state of the same form
         (JOINED, JOINED.replace("S [4", "S [9"), 1, "query"),
     ],
 )

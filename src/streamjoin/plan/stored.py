@@ -37,6 +37,8 @@ from streamjoin.plan.expression import Expression
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.relation import (
     Aggregation,
+    AsOfJoin,
+    BestMatchJoin,
     Difference,
     Distinct,
     Intersection,
@@ -54,7 +56,7 @@ _CLASSES: Final[dict[str, type]] = {
     for kind in (
         JoinNode, InputNode, IntervalBounds, Band, Overlaps, Within, Range, Fixed, Now, Unbounded, Validity, Grace,
         Arrivals, AsOf, BestOf, Near, NearestOf, Equals, Rows, Aggregate, Stream, Selection, Projection, Union,
-        Distinct, Difference, Intersection, Join, Aggregation, Query,
+        Distinct, Difference, Intersection, Join, AsOfJoin, BestMatchJoin, Aggregation, Query,
     )
 }  # fmt: skip
 _KIND: Final = "@"

@@ -172,7 +172,7 @@ class InputFrame:
         """What the hidden columns are computed from, in words: the same whenever the same program runs."""
         texts = [str(expression) for expression in self.hidden.values()]
         # Spark numbers the variables of lambda functions as they come.
-        return tuple(_VARIABLE.sub(r"\1", text) if "lambda" in text else text for text in texts)
+        return tuple(_VARIABLE.sub(r"\1", text) if " -> " in text else text for text in texts)
 
     def watermark_delay(self, name: str) -> int | None:
         """The delay in milliseconds of the user's own watermark on a time column; None without one."""
