@@ -294,10 +294,9 @@ def _run(frames: Sequence[DataFrame], relation: Relation, options: dict[str, Any
 
 def run_numbered(frames: Sequence[DataFrame], relation: Relation, options: Mapping[str, Any]) -> DataFrame:
     """A query whose streams have numbers for names. Lateness may be a list, one for each."""
+    named = {str(number): frame for number, frame in enumerate(frames)}
     lateness = options.get("lateness")
     if isinstance(lateness, list | tuple):
-        if len(lateness) != len(frames):
-            raise CallError(f"lateness needs one value, or one per input, got {len(lateness)}")
-        options = {**options, "lateness": {str(number): each for number, each in enumerate(lateness)}}
-    named = {str(number): frame for number, frame in enumerate(frames)}
+        each = per_input(lateness, len(frames), "lateness")
+        options = {**options, "lateness": dict(zip(named, each, strict=True))}
     return QueryCall(named, Query(relation), relation, **options).run()

@@ -21,6 +21,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter_ns
 from typing import Any, Final
 
@@ -155,6 +156,12 @@ class Bucket:
             )
         return remembered, perf_counter_ns() - began
 
+    @cached_property
+    def _stored_call(self) -> tuple[str, str]:
+        """The call as it is stored, and its digest: the same for every micro-batch."""
+        call = json.dumps({"stage": self.stage.name, **self.call})
+        return call, hashlib.sha256(call.encode()).hexdigest()
+
     def _save(self, known: Remembered) -> None:
         snapshot = known.stage.snapshot()
         names, stored, cache = set(snapshot.blobs), known.stored, BlobCache(known.state)
@@ -169,8 +176,7 @@ class Bucket:
             for number in range(stored.pop(name)):
                 self.variables.blobs.removeKey((name, number))
             cache.drop(name)
-        call = json.dumps({"stage": self.stage.name, **self.call})
-        digest = hashlib.sha256(call.encode()).hexdigest()
+        call, digest = self._stored_call
         if known.call != digest:  # a new state, or a query that goes on with other options
             self.variables.call.update((call,))
             known.call = digest
