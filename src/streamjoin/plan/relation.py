@@ -13,10 +13,12 @@ snapshot at `t` is the ordinary relational operator, applied to its children's s
     Join          pairs that match while both are valid; outer joins by snapshot
     Aggregation   one element per group, cut at every start and end of one of the group's elements
 
-Two joins are not: they take *events*, streams without a window, and give rows without a validity. Only selections and
-projections may stand above and below them.
+Outer, semi and anti joins by row (`outer="row"`) are not, nor are joins of *events*: these take streams without a window,
+and give rows without a validity. Only selections and projections may stand above and below them.
 
+    IntervalJoin   pairs whose times are so far apart
     AsOfJoin       each left row with the nearest right row in time
+    NearestJoin    each left row with the nearest right rows around it
     BestMatchJoin  each left row with the best of the right rows near it
 
 Conditions and computed columns are Spark SQL, over the child's column names in backquotes: `` `R.x` > 3 ``. Names are
@@ -27,9 +29,13 @@ turn trees into trees.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from streamjoin.algebra import Aggregate, Direction, How, Predicate, Window
-from streamjoin.algebra.policy import ToStream
+from streamjoin.algebra import Aggregate, BestOf, Direction, How, NearestOf, Outer, Predicate, Window, Within
+from streamjoin.algebra.best_match import Compare
+from streamjoin.algebra.policy import Hold, ToStream
+from streamjoin.algebra.predicate import Closed
+from streamjoin.plan.condition import columns as columns_of
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,11 @@ class Relation:
     def children(self) -> tuple[Relation, ...]:
         """What it reads."""
         return ()
+
+    @property
+    def decides_by(self) -> frozenset[str]:
+        """The children's columns that it looks at, whether or not they are part of its result."""
+        return frozenset()
 
 
 @dataclass(frozen=True)
@@ -170,7 +181,9 @@ class Join(Relation):
     """Pairs of elements that match while both are valid.
 
     `predicates` are `Equals`, `Band`, `Overlaps` and `Within` over column names, the left child's first; `theta` is any
-    further condition over the columns of both. The two children have no column name in common.
+    further condition over the columns of both. The two children have no column name in common. `outer` says what outer,
+    semi and anti joins mean. With `timed=False` rows have no time, and match by value alone. `hold` and `cell` are how
+    to run it: what ordered emission holds back, and the size of the cells of a grid.
     """
 
     left: Relation
@@ -178,6 +191,14 @@ class Join(Relation):
     predicates: tuple[Predicate, ...] = ()
     theta: str | None = None
     how: How = "inner"
+    outer: Outer = "snapshot"
+    timed: bool = True
+    hold: Hold | Literal["auto"] = "auto"
+    cell: float | None = None
+
+    @property
+    def decides_by(self) -> frozenset[str]:
+        return _read_by(self.predicates) | set(columns_of(self.theta or ""))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -208,10 +229,43 @@ class Aggregation(Relation):
 
 
 @dataclass(frozen=True)
+class IntervalJoin(Relation):
+    """Pairs of events with `lower <= right time - left time <= upper`, in ticks, that match by the other conditions.
+
+    `times` are columns of the two children; everything else as for `Join`, by row.
+    """
+
+    left: Relation
+    right: Relation
+    times: tuple[str, str]
+    lower: int
+    upper: int
+    closed: Closed = "both"
+    predicates: tuple[Predicate, ...] = ()
+    theta: str | None = None
+    how: How = "inner"
+    hold: Hold | Literal["auto"] = "auto"
+    cell: float | None = None
+
+    @property
+    def decides_by(self) -> frozenset[str]:
+        return _read_by(self.predicates) | set(columns_of(self.theta or "")) | set(self.times)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns if self.how in ("semi", "anti") else self.left.columns + self.right.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
 class AsOfJoin(Relation):
     """Each left row with the nearest right row of its keys in one direction; `times` and `keys` are pairs of columns.
 
-    `tolerance` is a number, or text such as "5 seconds". `how` is left or inner.
+    `tolerance` is a number, or text such as "5 seconds". `how` is left or inner. `tie_break` are columns of the right
+    child: the greatest by them is taken among rows of one time.
     """
 
     left: Relation
@@ -222,6 +276,12 @@ class AsOfJoin(Relation):
     exact: bool = True
     tolerance: int | str | None = None
     how: How = "left"
+    tie_break: tuple[str, ...] = ()
+
+    @property
+    def decides_by(self) -> frozenset[str]:
+        # Ties are broken by content: by all that there is of the right child.
+        return frozenset((*self.times, *(name for key in self.keys for name in key), *self.right.columns))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -237,7 +297,9 @@ class BestMatchJoin(Relation):
     """Each left row with the right rows near it that no other one dominates.
 
     `dimensions` has, for each, the left column, the right column and the largest distance: a number, or text such as
-    "5 seconds". The first is the one that streams are ordered by. `how` is left, inner, right or full.
+    "5 seconds". The first is the one that streams are ordered by. `how` is left, inner, right or full. `compare` has,
+    by number, functions that give the distance in other dimensions. `times`: columns that count the ordered dimension
+    in steps, where it has no ticks of its own, and `choice.reach` says how many of them candidates can be apart.
     """
 
     left: Relation
@@ -245,6 +307,15 @@ class BestMatchJoin(Relation):
     dimensions: tuple[tuple[str, str, float | str], ...]
     keys: tuple[tuple[str, str], ...] = ()
     how: How = "left"
+    choice: BestOf = BestOf()
+    compare: tuple[tuple[int, Compare], ...] = ()
+    times: tuple[str, str] | None = None
+    cell: float | None = None
+
+    @property
+    def decides_by(self) -> frozenset[str]:
+        pairs = (*self.keys, *(each[:2] for each in self.dimensions), self.times or ())
+        return frozenset(name for pair in pairs for name in pair)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -253,6 +324,39 @@ class BestMatchJoin(Relation):
     @property
     def children(self) -> tuple[Relation, ...]:
         return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class NearestJoin(Relation):
+    """Each left row with the right rows of its keys that are nearest to it, within a radius; `how` is left or inner.
+
+    With `times`, columns of the two children, only rows count whose times are at most the tolerance apart.
+    """
+
+    left: Relation
+    right: Relation
+    within: Within
+    choice: NearestOf = NearestOf()
+    times: tuple[str, str] | None = None
+    keys: tuple[tuple[str, str], ...] = ()
+    how: How = "left"
+    cell: float | None = None
+
+    @property
+    def decides_by(self) -> frozenset[str]:
+        pairs = (*self.keys, self.times or ())
+        return _read_by((self.within,)) | {name for pair in pairs for name in pair} | set(self.right.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+EVENT_JOINS = (IntervalJoin, AsOfJoin, NearestJoin, BestMatchJoin)
 
 
 @dataclass(frozen=True)
@@ -272,3 +376,7 @@ def streams_of(relation: Relation) -> list[Stream]:
     if isinstance(relation, Stream):
         return [relation]
     return [leaf for child in relation.children for leaf in streams_of(child)]
+
+
+def _read_by(predicates: tuple[Predicate, ...]) -> frozenset[str]:
+    return frozenset(str(name) for each in predicates for number in (0, 1) for name in each.columns(number))

@@ -53,7 +53,7 @@ def group_codes(columns: list[pa.ChunkedArray], rows: int) -> tuple[Indices, Mas
     for column in columns:
         code, there = _code(column)
         present &= there
-        if len(columns) > 1 and _fits_64_bits(column.type):
+        if len(columns) > 1:  # as `row_hashes` has it: one hash for whoever goes by these columns
             code = hash_integers(code)
         codes = code if codes is None else combine_hashes(codes, code)
     assert codes is not None

@@ -1,0 +1,176 @@
+"""A physical plan in this process, without Spark: the same tasks and the same stages, for tests and measurements.
+
+What Spark computes is computed here for what `Expression` can evaluate: conditions of its subset, and columns under
+other names. Everything else of a plan runs as it is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamjoin.errors import UnsupportedError
+from streamjoin.plan.condition import one_column
+from streamjoin.plan.expression import Expression
+from streamjoin.plan.physical import Compute, Edge, Filter, PhysicalPlan, Source, Step
+from streamjoin.plan.tasks import EdgeTask, SourceTask
+from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT, elements_of
+from streamjoin.runtime.fragment import KEEP
+from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.stage import RunningStage
+
+Rows = Mapping[str, Sequence[pa.Table]]  # of each source, its partitions
+
+
+@dataclass
+class InProcess:
+    """A plan at work. Sources that are complete are read before the first micro-batch."""
+
+    plan: PhysicalPlan
+    running: dict[tuple[int, int], RunningStage] = field(default_factory=dict)
+    figures: list[dict[str, int]] = field(default_factory=list)
+
+    def batch(self, rows: Rows) -> Iterator[pa.Table]:
+        """All rows at once, and then the end: what leaves."""
+        yield from self.micro_batch(rows)
+        yield from self.end()
+
+    def micro_batch(self, rows: Rows, *, clock: int | None = None) -> Iterator[pa.Table]:
+        """Rows of some sources arrive; what leaves, as the user sees it."""
+        yield from self._run(rows, clock, end=False)
+
+    def end(self) -> Iterator[pa.Table]:
+        """Nothing comes any more."""
+        yield from self._run({}, None, end=True)
+
+    def tick(self, clock: int) -> Iterator[pa.Table]:
+        """Nothing has come, and it is so late now."""
+        yield from self._run({}, clock, end=False, ticked=True)
+
+    def _run(self, rows: Rows, clock: int | None, *, end: bool, ticked: bool = False) -> Iterator[pa.Table]:
+        self.figures = []
+        arrived: dict[int, list[Packet]] = defaultdict(list)  # by channel
+        left: dict[int, list[pa.Table]] = defaultdict(list)  # rows that leave, or go through an edge
+        for source in self.plan.sources:
+            self._source(source, rows.get(source.name, ()), clock, arrived, left)
+        for stage in self.plan.stages:
+            by_bucket: dict[int, list[Packet]] = defaultdict(list)
+            for channel in self.plan.feeders(stage):
+                for packet in arrived.pop(channel, ()):
+                    by_bucket[packet.bucket].append(packet)
+            sent: list[Packet] = []
+            for bucket in range(stage.buckets) if end or ticked else sorted(by_bucket):
+                running = self._stage(stage.number, bucket)
+                sent += running.take(self.travelled(by_bucket[bucket]))
+                if ticked and clock is not None:
+                    sent += running.tick(clock)
+                if end:
+                    sent += running.end()
+                self.ran(stage.number, bucket, running, end=end)
+            self._sent(sent, arrived, left, stage.outlet.way.channel)
+        for channel in self.plan.sink.channels:
+            edge = self.plan.edge_of(channel)
+            for table in left.pop(channel, ()):
+                yield from [table] if edge is None else self._leaving(edge, table)
+
+    def _source(
+        self,
+        source: Source,
+        partitions: Iterable[pa.Table],
+        clock: int | None,
+        arrived: dict[int, list[Packet]],
+        left: dict[int, list[pa.Table]],
+    ) -> None:
+        task = SourceTask(source)
+        for number, table in enumerate(partitions):
+            columns = [table[column] for _, column in source.reads]
+            read = pa.table(columns, names=[name for name, _ in source.reads])
+            hidden = [name for name, _ in source.reads if name.startswith("__sjh_")]
+            for step in source.steps:
+                read = computed(read, step, hidden)
+            read = read.select(task.schema.names)
+            if source.target is None:
+                left[source.channel] += task.elements([read])
+            else:
+                for packet in self.travelled(task.packets([read], number << 40, clock)):
+                    self._arrive(packet, arrived)
+
+    def _sent(
+        self, sent: list[Packet], arrived: dict[int, list[Packet]], left: dict[int, list[pa.Table]], channel: int
+    ) -> None:
+        edge = self.plan.edge_of(channel)
+        tables = [packet.table for packet in sent if packet.kind == "final"]
+        for packet in sent:
+            if packet.kind != "final":
+                self._arrive(packet, arrived)
+        if edge is None or edge.target is None:
+            left[channel] += tables
+            return
+        for table in tables:
+            for packet in EdgeTask(edge).packets([stepped(edge, table)]):
+                self._arrive(packet, arrived)
+
+    def _arrive(self, packet: Packet, arrived: dict[int, list[Packet]]) -> None:
+        if packet.kind == "figures":
+            self.figures.append(packet.report)
+        else:
+            arrived[packet.channel].append(packet)
+
+    def _leaving(self, edge: Edge, table: pa.Table) -> Iterator[pa.Table]:
+        table = stepped(edge, table)
+        elements = elements_of(table, tuple(each.name for each in edge.result))
+        elements = elements.take(elements.ts < elements.te) if self.plan.sink.shape.validity else elements
+        if len(elements):
+            yield self.plan.sink.shape.assemble(elements)
+
+    # -- what tests put between ----------------------------------------------------------------------------------------
+
+    def travelled(self, packets: Iterable[Packet]) -> Iterable[Packet]:
+        """Packets on their way to a bucket."""
+        return packets
+
+    def _stage(self, number: int, bucket: int) -> RunningStage:
+        if (number, bucket) not in self.running:
+            self.running[number, bucket] = self.plan.stages[number].build(bucket)
+        return self.running[number, bucket]
+
+    def ran(self, number: int, bucket: int, running: RunningStage, *, end: bool) -> None:
+        """A bucket has taken a micro-batch."""
+        self.figures.append(running.figures())
+
+
+def stepped(edge: Edge, table: pa.Table) -> pa.Table:
+    """Rows of elements, with what Spark would compute of them."""
+    for step in edge.steps:
+        table = computed(table, step, HIDDEN_SCHEMA.names)
+    return table
+
+
+def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
+    """One step over rows; reports pass."""
+    if isinstance(step, Compute):
+        columns, names = [], []
+        for each in step.columns:
+            source = one_column(each.text)
+            if source is None or each.cast is not None or each.collation_key:
+                raise UnsupportedError(f"{each.text!r} is left to Spark", hint="run the query on Spark")
+            columns.append(table[source])
+            names.append(each.name)
+        passing = [name for name in table.column_names if name in (*hidden, KEEP)]
+        return pa.table([*columns, *(table[name] for name in passing)], names=[*names, *passing])
+    shown = [name for name in table.column_names if not name.startswith("__sj")]
+    expression = Expression.parse(step.condition, [table.select(shown).schema])
+    holds = np.asarray(expression.evaluate([table.select(shown).combine_chunks()]), np.bool_)
+    if isinstance(step, Filter):
+        if REPORT in table.column_names:
+            holds = holds | pc.is_valid(table[REPORT]).to_numpy()
+        return table.filter(pa.array(holds))
+    if KEEP not in table.column_names:
+        return table.append_column(KEEP, pa.array(holds))
+    before = np.asarray(table[KEEP].to_numpy(zero_copy_only=False), np.bool_)
+    return table.set_column(table.column_names.index(KEEP), KEEP, pa.array(before & holds))

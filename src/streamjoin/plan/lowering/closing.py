@@ -1,0 +1,193 @@
+"""Closing: a draft becomes a stage when its reader is known, and a source when it is known where its rows go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from streamjoin.algebra import Rows
+from streamjoin.errors import CallError
+from streamjoin.operators.verdict import Verdict
+from streamjoin.plan.condition import quoted
+from streamjoin.plan.lowering.feeds import Draft, Feed, Lowered, SourceFeed, StageFeed, channel_of
+from streamjoin.plan.lowering.joining import JoinParts
+from streamjoin.plan.lowering.options import Leaving, SourceInfo
+from streamjoin.plan.lowering.streams import TimeLine, with_arrival
+from streamjoin.plan.physical import Edge, PhysicalPlan, Sink, Source
+from streamjoin.plan.types import Field, Fields, arrow_schema, names_of, plain_type, type_of
+from streamjoin.runtime.binding import RowBinding
+from streamjoin.runtime.fragment import Entry, Node
+from streamjoin.runtime.intake import Channel, StageInput
+from streamjoin.runtime.naming import CHANGE, FLAGS, TIME, OutputColumn, Shape
+from streamjoin.runtime.outlet import Leaves, Outlet, ToCourt, ToFrame, ToStage, ToUser
+from streamjoin.runtime.placing import Partitioning
+from streamjoin.runtime.stage import Stage
+from streamjoin.runtime.target import Target, Testimony
+
+
+@dataclass
+class Closing:
+    """The parts of a plan that are closed: sources, stages and edges."""
+
+    leaving: Leaving
+    time: TimeLine
+    sources: list[Source] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    infos: list[SourceInfo] = field(default_factory=list)  # of the sources
+    channels: int = 0
+    ordered_already: bool = False  # an operator holds results for order, so the outlet need not
+
+    def _channel(self) -> int:
+        self.channels += 1
+        return self.channels - 1
+
+    # -- who reads whom ------------------------------------------------------------------------------------------------
+
+    def attached(
+        self,
+        feeds: Sequence[Feed],
+        binding: RowBinding,
+        partitioning: Partitioning,
+        number: int = 0,
+        follow: bool = False,
+        judged_by: tuple[str, ...] = (),
+    ) -> StageInput:
+        """An input of a stage that reads these feeds: each becomes a channel."""
+        channels = []
+        for feed in feeds:
+            channel = self._channel()
+            target = Target(channel, binding, partitioning, number, follow, judged_by)
+            channels.append(channel_of(feed, channel))
+            if isinstance(feed, SourceFeed):
+                self._source(feed, channel, target)
+            elif feed.steps:
+                self._stage(feed.draft, Outlet(ToFrame(channel, arrow_schema(feed.raw))))
+                self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, target))
+            else:
+                self._stage(feed.draft, Outlet(ToStage(target)))
+        return StageInput(tuple(channels), partitioning, number)
+
+    def _source(self, feed: SourceFeed, channel: int, target: Target | None) -> None:
+        info = feed.info
+        self.infos.append(info)
+        stamped = isinstance(feed.reading.window, Rows) and info.streaming
+        self.sources.append(
+            Source(
+                info.name, channel, feed.reads, feed.steps, feed.fields,
+                with_arrival(feed.hidden) if stamped else feed.hidden,
+                replace(feed.reading, shown=_shown(feed)), info.lateness, target, stamped, info.made_by,
+            )
+        )  # fmt: skip
+
+    def _stage(self, draft: Draft, outlet: Outlet) -> Stage:
+        stage = Stage(
+            len(self.stages), draft.buckets, tuple(draft.inputs), tuple(draft.nodes), outlet, self.leaving.idle_after
+        )
+        self.stages.append(stage)
+        return stage
+
+    def judged(
+        self, draft: Draft, verdicts: tuple[Verdict, ...], fields: Fields, producer: int, parts: JoinParts
+    ) -> StageFeed:
+        """A second stage, which decides about rows that have copies in several buckets of the first one."""
+        results, buckets, complete = self._channel(), draft.buckets, draft.complete
+        testimony = tuple(
+            Testimony(self._channel(), name, verdict.number, buckets)
+            for verdict in verdicts
+            for name in ("candidate", "witness")
+        )
+        self._stage(draft, Outlet(ToCourt(results, buckets), testimony=testimony))
+        court, hashed = Draft(buckets), Partitioning(buckets)
+        entries = tuple(
+            Entry(court.add_input(StageInput((Channel(number, buckets=buckets, complete=complete),), hashed)))
+            for number in (results, *(each.channel for each in testimony))
+        )
+        from streamjoin.operators.judging import Judging
+
+        ordered = parts.config.emit == "ordered"
+        node = court.add_node(Node(Judging(verdicts, ordered), entries, names_of(fields), producer))
+        return StageFeed(court, node, fields, times=parts.times)
+
+    # -- what leaves ---------------------------------------------------------------------------------------------------
+
+    def plan(self, lowered: Lowered) -> PhysicalPlan:
+        """The plan of a tree whose elements leave."""
+        shape, fields = self._shape(lowered)
+        leaves: Leaves = "told" if self.leaving.change and self.leaving.method == "negative" else "settled"
+        ordered = self.leaving.emit == "ordered" and not self.ordered_already
+        channels = []
+        for feed in lowered.feeds:
+            channel = self._channel()
+            channels.append(channel)
+            if isinstance(feed, SourceFeed):
+                self._source(feed, channel, None)
+                self.edges.append(Edge(channel, feed.fields, (), feed.fields, None))
+            elif feed.steps:
+                self._stage(feed.draft, Outlet(ToFrame(channel, arrow_schema(feed.raw)), leaves, ordered))
+                self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, None))
+            else:
+                self._stage(feed.draft, Outlet(ToUser(channel, shape), leaves, ordered))
+        kind = self.time.type
+        return PhysicalPlan(
+            tuple(self.sources), tuple(self.stages), tuple(self.edges), Sink(shape, fields, tuple(channels)),
+            self.time.axis, None if kind is None else kind.arrow, self.leaving.timers,
+        )  # fmt: skip
+
+    def _shape(self, lowered: Lowered) -> tuple[Shape, Fields]:
+        """The columns that leave, and Spark's types for them."""
+        leaving, time = self.leaving, self.time.type
+        columns = leaving.columns
+        if columns is None:
+            columns = tuple(OutputColumn(each.name, (each.name,), each.type.arrow) for each in lowered.fields)
+        fields = [Field(each.name, type_of(lowered.fields, each.sources[0])) for each in columns]
+        validity, when = leaving.validity, None
+        if leaving.to_stream is not None or (leaving.change and leaving.method == "negative"):
+            validity, when = None, TIME
+        marks = {mark for source in self._infos(lowered) for mark in _marks(source)}
+        flags = tuple(FLAGS[mark] for mark in ("invalid", "late") if mark in marks) if leaving.flagged else ()
+        shape = Shape(
+            columns, validity, when, None if time is None else time.arrow, flags, change=leaving.change
+        )  # fmt: skip
+        boolean, text = plain_type(pa.bool_()), plain_type(pa.string())
+        if validity is not None:
+            assert time is not None
+            fields += [Field(name, time) for name in validity]
+        fields += [Field(flag, boolean) for flag in flags]
+        fields += [Field(CHANGE, text)] * leaving.change
+        if when is not None:
+            assert time is not None
+            fields.append(Field(when, time))
+        _check_once(fields)
+        return shape, tuple(fields)
+
+    def _infos(self, lowered: Lowered) -> list[SourceInfo]:
+        return [*self.infos, *(feed.info for feed in lowered.feeds if isinstance(feed, SourceFeed))]
+
+
+def coalesced(column: OutputColumn) -> str:
+    """A column of the result as Spark computes it."""
+    texts = [quoted(source) for source in column.sources]
+    return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
+
+
+def _marks(info: SourceInfo) -> list[str]:
+    return [mark for mark, policy in (("late", info.late), ("invalid", info.invalid)) if policy == "output"]
+
+
+def _shown(feed: SourceFeed) -> tuple[tuple[str, str], ...]:
+    """The columns that errors show of a row: those that are the frame's own."""
+    return tuple((each.name, feed.origin[each.name]) for each in feed.fields if each.name in feed.origin)
+
+
+def _check_once(fields: Sequence[Field]) -> None:
+    taken: set[str] = set()
+    for each in fields:
+        if each.name.lower() in taken:
+            raise CallError(
+                f"the result would have two columns {each.name!r}: the query's, and the one that says when it holds",
+                hint='rename it with AS, or name the validity with validity=("from", "to")',
+            )
+        taken.add(each.name.lower())

@@ -1,0 +1,220 @@
+"""Feeds: elements on their way up a tree, before it is decided who reads them and where.
+
+A source and what Spark computes of its columns; or a stage that is not closed yet, because its reader may join it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from streamjoin.plan.condition import one_column, quoted
+from streamjoin.plan.lowering.options import SourceInfo
+from streamjoin.plan.physical import Compute, Computed, Filter, Mark, Step
+from streamjoin.plan.relation import Stream
+from streamjoin.plan.rules.push_selections import below_window
+from streamjoin.plan.types import Field, Fields, Typing, names_of, plain_type
+from streamjoin.runtime.fragment import KEEP, Entry, Inner, Node
+from streamjoin.runtime.intake import Channel, StageInput
+from streamjoin.runtime.reading import Reading
+
+_BOOLEAN = plain_type(pa.bool_())
+
+
+@dataclass(frozen=True)
+class SourceFeed:
+    """Rows of a source. `hidden` columns pass by whatever is computed. `origin`: which of the columns are the frame's
+    own, and which; `groups`: the frame's columns that make groups of a row window.
+    """
+
+    info: SourceInfo
+    stream: Stream
+    reads: tuple[tuple[str, str], ...]
+    fields: Fields
+    hidden: Fields
+    reading: Reading
+    origin: Mapping[str, str]
+    groups: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are there."""
+        return not self.info.streaming
+
+    @property
+    def kept(self) -> bool:
+        """Whether a column says which rows go on."""
+        return any(each.name == KEEP for each in self.hidden)
+
+    def selected(self, condition: str, *, first: bool) -> SourceFeed:
+        """The rows for which a condition is true.
+
+        `first`: others may be left out before anything else. Otherwise they are marked: they also say how far a stream
+        is, and count in a row window.
+        """
+        if first:
+            return replace(self, steps=(*self.steps, Filter(condition)))
+        hidden = self.hidden if self.kept else (*self.hidden, Field(KEEP, _BOOLEAN))
+        return replace(self, hidden=hidden, steps=(*self.steps, Mark(condition)))
+
+    def computed(self, columns: Sequence[Computed], fields: Fields) -> SourceFeed:
+        """Other columns, computed from those that are there."""
+        given = names_of(self.fields)
+        if tuple(each.name for each in columns) == given and all(_is_same(each) for each in columns):
+            return self
+        return replace(self, fields=fields, steps=(*self.steps, Compute(tuple(columns))))
+
+
+@dataclass
+class Draft:
+    """A stage that is not closed yet."""
+
+    buckets: int
+    inputs: list[StageInput] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that it reads has ended before it begins."""
+        return all(channel.ended for each in self.inputs for channel in each.channels)
+
+    def add_input(self, given: StageInput) -> int:
+        """One more input; its number."""
+        self.inputs.append(given)
+        return len(self.inputs) - 1
+
+    def add_node(self, node: Node) -> int:
+        """One more operator; its number."""
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def absorb(self, other: Draft) -> int:
+        """Take over the inputs and operators of another draft; how much its operators' numbers grow."""
+        inputs, nodes = len(self.inputs), len(self.nodes)
+        self.inputs += other.inputs
+        for node in other.nodes:
+            feeds: list[Entry | Inner] = []
+            for feed in node.feeds:
+                moved: Any = replace(feed, input=feed.input + inputs) if isinstance(feed, Entry) else None
+                feeds.append(replace(feed, node=feed.node + nodes) if isinstance(feed, Inner) else moved)
+            self.nodes.append(replace(node, feeds=tuple(feeds)))
+        return nodes
+
+
+@dataclass(frozen=True)
+class StageFeed:
+    """What leaves node `node` of a draft. `placed_by`: rows equal in any of these columns are in one bucket, by the one
+    hash of them. `steps`: what Spark computes afterwards.
+    """
+
+    draft: Draft
+    node: int
+    fields: Fields
+    placed_by: tuple[tuple[str, ...], ...] = ()
+    steps: tuple[Step, ...] = ()
+    raw: Fields = ()  # before the steps
+    times: tuple[tuple[str, int], ...] = ()  # of events: columns that follow its progress, and how far behind
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are there."""
+        return self.draft.complete
+
+    def selected(self, condition: str) -> StageFeed:
+        """The elements for which a condition is true."""
+        return replace(self, steps=(*self.steps, Filter(condition)), raw=self.raw or self.fields)
+
+    def computed(self, columns: Sequence[Computed], fields: Fields) -> StageFeed:
+        """Other columns. Those that are there under other names need no Spark."""
+        sources = [one_column(each.text) if each.cast is None and not each.collation_key else None for each in columns]
+        called = {source: each.name for source, each in zip(sources, columns, strict=True) if source is not None}
+        placed = tuple(
+            tuple(called[name] for name in names) for names in self.placed_by if all(name in called for name in names)
+        )
+        times = tuple((called[name], behind) for name, behind in self.times if name in called)
+        after = replace(self, fields=fields, placed_by=placed, times=times)
+        if self.steps or any(source is None for source in sources):
+            return replace(after, steps=(*self.steps, Compute(tuple(columns))), raw=self.raw or self.fields)
+        pick = tuple((each.name, str(source)) for source, each in zip(sources, columns, strict=True))
+        node = self.draft.nodes[self.node]
+        if node.pick is not None:
+            before = dict(node.pick)
+            pick = tuple((new, before[old]) for new, old in pick)
+        self.draft.nodes[self.node] = replace(node, pick=pick)
+        return after
+
+
+Feed = SourceFeed | StageFeed
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A relation on its way: all that feeds it, with the same columns each."""
+
+    feeds: tuple[Feed, ...]
+
+    @property
+    def fields(self) -> Fields:
+        """Its columns."""
+        return self.feeds[0].fields
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return names_of(self.fields)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are there."""
+        return all(feed.complete for feed in self.feeds)
+
+    def selected(self, condition: str) -> Lowered:
+        """The elements for which a condition is true."""
+        return Lowered(tuple(_selected(feed, condition) for feed in self.feeds))
+
+    def computed(self, columns: Sequence[tuple[str, str]], typing: Typing) -> Lowered:
+        """Columns that Spark computes, by name and text."""
+        fields = typing.computed(self.fields, columns)
+        steps = [Computed(name, text) for name, text in columns]
+        return Lowered(tuple(feed.computed(steps, fields) for feed in self.feeds))
+
+    def with_column(self, column: Computed, field_: Field) -> Lowered:
+        """One more column."""
+        columns = [*(_same(name) for name in self.names), column]
+        return Lowered(tuple(feed.computed(columns, (*self.fields, field_)) for feed in self.feeds))
+
+    def cast_to(self, fields: Fields) -> Lowered:
+        """The same columns by position, under these names and with these types."""
+        if fields == self.fields:
+            return self
+        columns = [
+            Computed(new.name, quoted(old.name), None if new.type == old.type else new.type)
+            for old, new in zip(self.fields, fields, strict=True)
+        ]
+        return Lowered(tuple(feed.computed(columns, fields) for feed in self.feeds))
+
+
+def _selected(feed: Feed, condition: str) -> Feed:
+    if isinstance(feed, StageFeed):
+        return feed.selected(condition)
+    return feed.selected(condition, first=below_window(feed.stream) and feed.complete)
+
+
+def _same(name: str) -> Computed:
+    return Computed(name, quoted(name))
+
+
+def _is_same(column: Computed) -> bool:
+    return column.cast is None and not column.collation_key and one_column(column.text) == column.name
+
+
+def channel_of(feed: Feed, number: int) -> Channel:
+    """The channel that a feed becomes."""
+    if isinstance(feed, SourceFeed):
+        info = feed.info
+        return Channel(number, info.lateness, late=info.late, label=info.label, prefix=info.prefix)
+    return Channel(number, buckets=feed.draft.buckets, complete=feed.complete)

@@ -1,0 +1,160 @@
+"""What the lowerings of all joins share: how a join of two inputs is said to run, and the decisions, one per function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import Band, Emit, How, LatePolicy, Overlaps, Predicate, TimeAxis, Within
+from streamjoin.algebra.interval import Mask
+from streamjoin.errors import UnsupportedError
+from streamjoin.plan.expression import Expression
+from streamjoin.plan.lowering.predicates import Sides
+from streamjoin.plan.types import Fields, arrow_schema
+from streamjoin.runtime.binding import RowBinding
+from streamjoin.runtime.placing import (
+    HomePartitioning,
+    MatrixPartitioning,
+    Partitioning,
+    ReferencePartitioning,
+    default_cell,
+)
+from streamjoin.state import Batch, KeyTest, PairTest, ValueTest
+from streamjoin.state.batch import Indices
+from streamjoin.state.columns import codes_are_exact
+
+Keys = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a join is told beside its node: how results leave, what comes late, and how many buckets there are."""
+
+    emit: Emit = "eager"
+    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    changelog: bool = False
+    buckets: int = 1
+    axis: TimeAxis | None = None
+
+
+@dataclass(frozen=True)
+class JoinParts:
+    """How a join runs: its operator, where rows meet, how each input is read, and what is decided elsewhere.
+
+    `times`: of events, the columns that follow the progress of the results, and how far they can be behind it.
+    """
+
+    config: Any
+    partitioning: Partitioning
+    bindings: tuple[RowBinding, RowBinding]
+    payload: tuple[Fields, Fields]
+    keys: tuple[tuple[str, str], ...] = ()
+    how: How = "inner"
+    judged_by: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    times: tuple[tuple[str, int], ...] = ()
+    matched_by: tuple[Predicate, ...] = field(default=())
+
+    @property
+    def followed(self) -> tuple[bool, bool]:
+        """Of each input, whether its rows' fate is decided in a second stage."""
+        one, two = self.config.replicated
+        return one, two
+
+
+@dataclass(frozen=True)
+class ExpressionTest:
+    """A theta expression on index pairs, evaluated on the columns it reads."""
+
+    expression: Expression
+
+    def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
+        sides = zip(self.expression.columns(), (a.payload, b.payload), (i, j), strict=True)
+        members = [
+            payload.select(columns).take(pa.array(rows)) if columns else _as_many(rows)
+            for columns, payload, rows in sides
+        ]
+        return np.asarray(self.expression.evaluate(members), np.bool_)
+
+
+def _as_many(rows: Indices) -> pa.Table:
+    """A table of so many rows, of an input that the expression does not read: one without columns has no length."""
+    return pa.table({"row": rows})
+
+
+def payload_of(sides: Sides, number: int, needed: frozenset[str]) -> Fields:
+    """The columns of an input that go on."""
+    return tuple(each for each in sides.parts[number].fields if each.name in needed)
+
+
+def schemas_of(payload: Sequence[Fields]) -> tuple[pa.Schema, pa.Schema]:
+    """The payload of both inputs in Arrow."""
+    one, two = (arrow_schema(fields) for fields in payload)
+    return one, two
+
+
+def order_of(predicate: Predicate) -> int:
+    """Where a predicate stands among those that could sort the runs: the smaller, the fewer candidates it leaves."""
+    return (Within, Band, Overlaps).index(type(predicate))
+
+
+def value_tests(predicates: Sequence[Predicate]) -> list[PairTest]:
+    """Tests of all predicates but the first, whose values lie one after the other."""
+    tests: list[PairTest] = []
+    offset = len(predicates[0].columns(0)) if predicates else 0
+    for predicate in predicates[1:]:
+        tests.append(ValueTest(predicate, offset))
+        offset += len(predicate.columns(0))
+    return tests
+
+
+def key_tests(sides: Sides, keys: Keys) -> list[PairTest]:
+    """Where codes of keys are hashes, the keys themselves must be equal."""
+    kinds = [sides.type(0, one).arrow for one, _ in keys]
+    return [KeyTest()] if kinds and not codes_are_exact(kinds) else []
+
+
+def theta_test(expression: Expression | None, how: How) -> list[PairTest]:
+    """A condition that must be decided while joining."""
+    if expression is None:
+        return []
+    outside = expression.unsupported()
+    if outside is not None:
+        raise UnsupportedError(
+            f"theta in a join with how={how!r} must be evaluated while joining, and {outside}",
+            hint='use how="inner", where Spark evaluates any expression, or write the condition with comparisons, '
+            "arithmetic, AND/OR/NOT, NULL tests, IN, BETWEEN and LIKE",
+        )
+    return [ExpressionTest(expression)]
+
+
+def choose_partitioning(
+    keys: Keys, first: Predicate | None, how: How, buckets: int, cell: float | None, *, timed: bool
+) -> Partitioning:
+    """Which rows meet where.
+
+    Keys need no copies. A bound on the values keeps one side at home: the one that must know its partners. Intervals
+    have no bound that the call knows, so without a cell size (`cell=`) they go by matrix, which needs to know nothing.
+    """
+    if buckets == 1 or keys:
+        return Partitioning(buckets)
+    if isinstance(first, Band | Within):
+        return HomePartitioning(buckets, first, cell or default_cell(first), 1 if how == "right" else 0)
+    if cell is not None and (isinstance(first, Overlaps) or timed):
+        return ReferencePartitioning(buckets, cell, on_time=first is None)
+    return MatrixPartitioning(buckets)
+
+
+def bindings_of(
+    payload: Sequence[Fields], keys: Keys, predicates: tuple[Predicate, ...], **options: Any
+) -> tuple[RowBinding, RowBinding]:
+    """What reads each input. Options that differ are pairs."""
+    made = []
+    for number, fields in enumerate(payload):
+        own = tuple(key[number] for key in keys)
+        mine = {name: each[number] if isinstance(each, tuple) else each for name, each in options.items()}
+        made.append(RowBinding(tuple(each.name for each in fields), number, own, predicates, own, **mine))
+    return made[0], made[1]

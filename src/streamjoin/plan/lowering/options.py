@@ -1,0 +1,47 @@
+"""What a lowering is told beside the tree: the sources, and what shall leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method, TimeAxis
+from streamjoin.algebra.policy import ToStream
+from streamjoin.plan.types import Fields
+from streamjoin.runtime.lateness import Complete, Lateness
+from streamjoin.runtime.naming import OutputColumn
+
+
+@dataclass(frozen=True)
+class SourceInfo:
+    """A frame that a tree reads by name. `label` is what errors call it."""
+
+    name: str
+    fields: Fields
+    label: str
+    lateness: Lateness = Complete()
+    streaming: bool = False
+    late: LatePolicy = "drop"
+    invalid: InvalidPolicy = "fail"
+    prefix: str = ""
+    made_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What leaves of a tree, and how.
+
+    `columns`: the result's columns by name and where they come from; None: those of the tree. `marks`: rows that leave
+    unjoined are shown by flags beside their own columns, otherwise as whole rows in columns of their own.
+    """
+
+    columns: tuple[OutputColumn, ...] | None = None
+    validity: tuple[str, str] | None = ("valid_from", "valid_to")
+    to_stream: ToStream | None = None
+    change: bool = False
+    emit: Emit = "eager"
+    flagged: bool = False
+    method: Method = "direct"
+    buckets: int = 1
+    idle_after: int | None = None
+    timers: bool = False
+    axis: TimeAxis | None = None

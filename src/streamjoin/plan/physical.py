@@ -1,0 +1,138 @@
+"""The physical plan: how a call runs, as a value.
+
+    Source   what reads a frame: columns, what Spark computes of them, time and window, lateness, where its rows go
+    Stage    a fragment of operators that share one placing (see `runtime.stage`)
+    Edge     what Spark computes between a stage and the next one, or the user; where it computes nothing there is none
+    Sink     what leaves: the columns, and when
+
+Frozen values: a plan is compared, stored beside the state of a query, checked when the query goes on, and explained. Who
+runs it (Spark over batches, Spark over streams, the end of a query, a test) is nothing that it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from streamjoin.algebra import TimeAxis
+from streamjoin.plan.types import Fields, Type
+from streamjoin.runtime.lateness import Complete, Lateness, Timeless
+from streamjoin.runtime.naming import Shape
+from streamjoin.runtime.reading import Reading
+from streamjoin.runtime.stage import Stage
+from streamjoin.runtime.target import Target
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A column that Spark computes: an expression, cast to a type where one is given.
+
+    `collation_key`: bytes that are equal where the collation of the column says that the strings are.
+    """
+
+    name: str
+    text: str
+    cast: Type | None = None
+    collation_key: bool = False
+
+
+@dataclass(frozen=True)
+class Compute:
+    """The columns that go on. Hidden ones pass by."""
+
+    columns: tuple[Computed, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Rows for which the condition is not true go no further."""
+
+    condition: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Rows for which the condition is not true are marked: they still say how far a source is, or count in a window.
+
+    Of rows that are marked nothing is computed any more.
+    """
+
+    condition: str
+
+
+Step = Compute | Filter | Mark
+
+
+@dataclass(frozen=True)
+class Source:
+    """What reads a frame. `reads` has the columns' names here and in the frame; `steps` is what Spark computes of them.
+
+    `fields` are the columns after that, and `hidden` those that are read here and go no further: times, what makes
+    groups of a row window, who came first, whether the row goes on (`runtime.fragment.KEEP`). `stamped`: on a stream
+    rows get a number in the order in which they come. Without a target they leave as elements.
+    """
+
+    name: str
+    channel: int
+    reads: tuple[tuple[str, str], ...]
+    steps: tuple[Step, ...]
+    fields: Fields
+    hidden: Fields
+    reading: Reading
+    lateness: Lateness
+    target: Target | None
+    stamped: bool = False
+    made_by: str | None = None  # the streaming call whose result the frame is
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is there from the start."""
+        return isinstance(self.lateness, Complete) and not isinstance(self.lateness, Timeless)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What Spark computes of a channel's elements. Without a target they leave the query."""
+
+    channel: int
+    fields: Fields
+    steps: tuple[Step, ...]
+    result: Fields
+    target: Target | None
+
+
+@dataclass(frozen=True)
+class Sink:
+    """What leaves: its shape, the types that Spark has for it, and the channels that it comes by."""
+
+    shape: Shape
+    fields: Fields
+    channels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """How a call runs. Stages are in topological order: whoever is read comes first."""
+
+    sources: tuple[Source, ...]
+    stages: tuple[Stage, ...]
+    edges: tuple[Edge, ...]
+    sink: Sink
+    axis: TimeAxis | None = None
+    time_type: pa.DataType | None = None
+    timers: bool = False
+
+    @property
+    def streaming(self) -> bool:
+        """Whether any source is a stream."""
+        return not all(source.complete for source in self.sources)
+
+    def edge_of(self, channel: int) -> Edge | None:
+        """What Spark computes of a channel's elements; None when it is nothing."""
+        return next((edge for edge in self.edges if edge.channel == channel), None)
+
+    def feeders(self, stage: Stage) -> Iterator[int]:
+        """The channels that a stage reads."""
+        return (channel.number for each in stage.inputs for channel in each.channels)

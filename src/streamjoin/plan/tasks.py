@@ -1,0 +1,129 @@
+"""What tasks do between stages: rows of a source to packets, and elements that Spark has computed with to packets.
+
+    frame --(Spark computes)--> rows --SourceTask--> packets for the buckets of a stage
+    stage --> rows of elements --(Spark computes)--> EdgeTask --> packets for the buckets of the next stage
+
+Tables in, packets out, lazily; nobody in here knows who delivers the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter_ns
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import Rows
+from streamjoin.algebra.interval import Mask
+from streamjoin.operators import Results
+from streamjoin.plan.physical import Edge, Source
+from streamjoin.plan.types import arrow_schema, names_of
+from streamjoin.runtime.elements import HIDDEN_SCHEMA, element_rows, elements_of, reports_of
+from streamjoin.runtime.fragment import KEEP
+from streamjoin.runtime.intake import HIDDEN
+from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.reading import Read
+from streamjoin.state.batch import with_columns
+
+
+@dataclass(frozen=True)
+class SourceTask:
+    """Rows of a source to packets, and how far it is to every bucket; without a target, to elements."""
+
+    source: Source
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What it reads."""
+        hidden = tuple(each for each in self.source.hidden if each.name != HIDDEN + "arrival")
+        return arrow_schema((*self.source.fields, *hidden))
+
+    def packets(self, tables: Iterable[pa.Table], first: int = 0, clock: int | None = None) -> Iterator[Packet]:
+        """Packets of rows, a report, and figures. `first` is the number of the first row, where rows are stamped.
+
+        A task without rows says nothing.
+        """
+        source, target = self.source, self.source.target
+        assert target is not None
+        began, measuring = perf_counter_ns(), source.lateness.measure()
+        figures = {"rows_in": 0, "invalid": 0, "ghosts": 0}
+        for read in self._read(tables, first):
+            elements, invalid = read.elements, read.invalid
+            figures["rows_in"] += len(elements) + invalid.num_rows
+            figures["invalid"] += invalid.num_rows
+            if invalid.num_rows and source.reading.invalid == "output":
+                yield Packet(0, source.channel, "invalid", invalid.select(names_of(source.fields)))
+            batch = target.binding.bind(elements)
+            measuring.see(batch)
+            keep, ghosts = self._goes_on(elements)
+            figures["ghosts"] += ghosts
+            if keep is not None and not keep.all():
+                elements, batch = elements.take(keep), batch.take(keep)
+            yield from target.placed(elements, batch)
+        if not figures["rows_in"]:
+            return
+        if not source.complete:
+            report = measuring.report() | ({} if clock is None else {"clock": clock})
+            yield from target.everywhere("progress", report)
+        # Includes the time that Spark takes to deliver the rows: the two cannot be told apart from in here.
+        figures["pack_us"] = (perf_counter_ns() - began) // 1000
+        yield Packet(0, source.channel, "figures", figures)
+
+    def elements(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Rows of elements, of a source that no stage reads."""
+        for read in self._read(tables, 0):
+            keep, _ = self._goes_on(read.elements)
+            elements = read.elements if keep is None else read.elements.take(keep)
+            names = names_of(self.source.fields)
+            payload = elements.payload.select(names) if names else pa.table({})
+            yield element_rows(replace(elements, payload=payload))
+
+    def _read(self, tables: Iterable[pa.Table], first: int) -> Iterator[Read]:
+        for table in tables:
+            if self.source.stamped:
+                table = with_columns(table, **{HIDDEN + "arrival": first + np.arange(table.num_rows)})
+                first += table.num_rows
+            yield self.source.reading.read(table)
+
+    def _goes_on(self, elements: Results) -> tuple[Mask | None, int]:
+        """Which rows go on, None for all; and how many are ghosts, which do not."""
+        window = self.source.reading.window
+        if isinstance(window, Rows):  # they count in the window
+            return None, 0
+        keep, ghosts = None, 0
+        if window is not None:
+            alive = elements.ts < elements.te
+            ghosts = int(len(alive) - alive.sum())
+            keep = alive if ghosts else None
+        if KEEP in elements.payload.column_names:
+            marked = np.asarray(elements.payload[KEEP].to_numpy(zero_copy_only=False), np.bool_)
+            keep = marked if keep is None else keep & marked
+        return keep, ghosts
+
+
+@dataclass(frozen=True)
+class EdgeTask:
+    """Elements that Spark has computed with to packets; reports go on as what they were."""
+
+    edge: Edge
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What it reads."""
+        return pa.schema([*arrow_schema(self.edge.result), *HIDDEN_SCHEMA])
+
+    def packets(self, tables: Iterable[pa.Table]) -> Iterator[Packet]:
+        """Packets of elements, and those that travelled among them."""
+        target = self.edge.target
+        assert target is not None
+        for table in tables:
+            for packet in reports_of(table):
+                if packet.kind in ("late", "invalid"):
+                    yield packet
+                else:
+                    yield from target.everywhere(packet.kind, packet.content)
+            elements = elements_of(table, names_of(self.edge.result))
+            if len(elements):
+                yield from target.rows(elements)

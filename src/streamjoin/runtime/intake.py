@@ -1,0 +1,262 @@
+"""The intake of a stage in one bucket: from packets to batches, ends and progress, for any number of inputs.
+
+An input is fed by *channels*: sources, whose progress their lateness policy says, or outlets of other stages, whose
+buckets each report their own. The progress of an input is the least over its channels and their buckets.
+
+Law: a row is late only against the progress that earlier micro-batches made. So rows are looked at first, and reports
+are heard afterwards. Only rows of sources can be late: whatever a stage sends is ahead of the progress it has reported.
+
+Idle channels: one that has not delivered for `idle_after` by the clock of the micro-batch no longer holds others back.
+It is moved up to the least progress of those that are not idle, or, when all are, to the largest. When it wakes, its
+rows behind that are late. The clock is the micro-batch's own, so that one that is run again decides the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from streamjoin.algebra import FOREVER, NEVER, LatePolicy
+from streamjoin.errors import LateRowError
+from streamjoin.runtime.lateness import Complete, Lateness, Timeless
+from streamjoin.runtime.packets import Packet, Report
+from streamjoin.runtime.placing import Partitioning
+from streamjoin.state import Batch, Ends
+
+# A column of whole rows. Names with this prefix are ours: a user's column that begins so is refused.
+HIDDEN: Final = "__sjh_"
+WHOLE: Final = HIDDEN + "whole"
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Where rows of an input come from: a source with its lateness, or so many buckets of another stage."""
+
+    number: int
+    lateness: Lateness | None = None
+    buckets: int = 0
+    complete: bool = False  # of a stage: all that feeds it has ended before this stage begins
+    late: LatePolicy = "drop"
+    label: str = ""
+    prefix: str = ""  # of the columns' names, which errors leave out
+    whole: bool = False  # rows bring their whole row of the source along, to be shown when they are late
+
+    @property
+    def from_source(self) -> bool:
+        """Whether rows come from a source, and may be late."""
+        return self.lateness is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended before the stage begins."""
+        return self.complete or (isinstance(self.lateness, Complete) and not isinstance(self.lateness, Timeless))
+
+
+@dataclass(frozen=True)
+class StageInput:
+    """An input of a stage: what feeds it, and how its rows are placed, which says where a replicated row is counted."""
+
+    channels: tuple[Channel, ...]
+    partitioning: Partitioning
+    number: int = 0  # among the inputs of the partitioning
+
+
+@dataclass
+class Arrived:
+    """What a micro-batch brings to a stage, by input; and rows that only pass, to be shown."""
+
+    batches: dict[int, Batch] = field(default_factory=dict)
+    ends: dict[int, list[Ends]] = field(default_factory=dict)
+    shown: list[Packet] = field(default_factory=list)
+
+
+class RunningChannel:
+    """What a bucket knows of a channel."""
+
+    def __init__(self, config: Channel, number: int) -> None:
+        self.config, self.input = config, number
+        self.lateness = config.lateness.build() if config.lateness is not None else None
+        self.reached = dict.fromkeys(range(config.buckets), NEVER)
+        self.told = NEVER  # the progress that the stage has acted upon
+        self.last: int | None = None  # the clock when it last delivered
+
+    def heard(self, report: Report) -> None:
+        """It has reported how far it is."""
+        if self.lateness is not None:
+            self.lateness.heard(report)
+        else:
+            self.reached[report["bucket"]] = max(self.reached[report["bucket"]], report["progress"])
+
+    @property
+    def progress(self) -> int:
+        """How far it is by what it has said itself."""
+        if self.config.complete:
+            return FOREVER
+        return self.lateness.progress if self.lateness is not None else min(self.reached.values())
+
+    @property
+    def largest(self) -> int:
+        """The largest time stamp of a source."""
+        return NEVER if self.lateness is None else self.lateness.largest
+
+    def to_json(self) -> Any:
+        """To be stored."""
+        known = self.lateness.to_json() if self.lateness is not None else list(self.reached.values())
+        return [known, self.told, self.last]
+
+    def restore(self, stored: Any) -> None:
+        """The inverse of `to_json`."""
+        known, self.told, self.last = stored
+        if self.lateness is not None:
+            self.lateness.restore(known)
+        else:
+            self.reached = dict(enumerate(known))
+
+
+class Intake:
+    """The intake of one bucket."""
+
+    def __init__(self, inputs: tuple[StageInput, ...], bucket: int, idle_after: int | None = None) -> None:
+        self.inputs, self.bucket, self.idle_after = inputs, bucket, idle_after
+        self.channels = {
+            channel.number: RunningChannel(channel, number)
+            for number, each in enumerate(inputs)
+            for channel in each.channels
+        }
+        self.first_clock: int | None = None
+        self.clock: int | None = None
+        self.late = 0  # in this micro-batch
+
+    def take(self, packets: Iterable[Packet]) -> Arrived:
+        """All that has come for this bucket in a micro-batch."""
+        self.late, arrived, told = 0, Arrived(), []
+        rows: dict[int, list[Batch]] = defaultdict(list)
+        for packet in packets:
+            if packet.kind == "rows":
+                channel = self.channels[packet.channel]
+                rows[channel.input].append(self._in_time(channel, Batch.from_table(packet.table), arrived))
+            elif packet.kind == "ends":
+                number = self.channels[packet.channel].input
+                arrived.ends.setdefault(number, []).append(Ends.from_table(packet.table))
+            elif packet.kind == "progress":
+                told.append(packet)
+            else:
+                arrived.shown.append(packet)
+        for packet in told:
+            self._hear(self.channels[packet.channel], packet.report)
+        for number in sorted(rows):
+            arrived.batches[number] = Batch.concat(rows[number])
+        return arrived
+
+    def tick(self, clock: int) -> None:
+        """It is so late now; a clock that was set back is not believed."""
+        self.clock = clock if self.clock is None else max(self.clock, clock)
+        self.first_clock = self.clock if self.first_clock is None else self.first_clock
+
+    def _hear(self, channel: RunningChannel, report: Report) -> None:
+        channel.heard(report)
+        if report.get("clock") is not None:
+            self.tick(report["clock"])
+            channel.last = self.clock
+
+    # -- late rows -----------------------------------------------------------------------------------------------------
+
+    def _in_time(self, channel: RunningChannel, batch: Batch, arrived: Arrived) -> Batch:
+        """The rows to go on with. Late ones are counted, and leave, fail, go on or are dropped, as the policy says."""
+        whole, batch = (batch.payload[WHOLE], _without_whole(batch)) if channel.config.whole else (None, batch)
+        if not channel.config.from_source or channel.config.ended:
+            return batch
+        late = (batch.ts < channel.told) & (batch.ts > NEVER)  # a row without time is never late
+        if not late.any():
+            return batch
+        some = batch.take(late)
+        at_home = self._at_home(channel, some)
+        self.late += int(at_home.sum())
+        policy = channel.config.late
+        if policy == "fail":
+            raise _late_row(channel, some)
+        if policy == "output" and at_home.any():
+            shown = some.payload if whole is None else unfolded(whole.filter(pa.array(late)))
+            shown = shown.filter(pa.array(at_home))
+            arrived.shown.append(Packet(self.bucket, channel.config.number, "late", shown))
+        return batch if policy == "join" else batch.take(~late)
+
+    def _at_home(self, channel: RunningChannel, rows: Batch) -> Any:
+        """Which of the rows are counted here, though they may have gone to other buckets as well."""
+        if rows.home is not None:
+            return rows.home
+        where = self.inputs[channel.input]
+        return where.partitioning.at_home(self.bucket, where.number, rows)
+
+    # -- progress ------------------------------------------------------------------------------------------------------
+
+    def progress(self) -> list[int]:
+        """How far each input is, with idle channels moved up. The stage acts upon it from now on."""
+        known = {number: channel.progress for number, channel in self.channels.items()}
+        idle = {number for number, channel in self.channels.items() if self._idle(channel)}
+        if idle:
+            alive = [number for number, channel in self.channels.items() if not channel.config.ended]
+            active = [known[number] for number in alive if number not in idle]
+            bound = min(active) if active else max(known[number] for number in alive)
+            known |= {number: max(bound, known[number]) for number in idle}
+        for number, channel in self.channels.items():
+            channel.told = max(channel.told, known[number])
+        return [min(self.channels[each.number].told for each in part.channels) for part in self.inputs]
+
+    def _idle(self, channel: RunningChannel) -> bool:
+        if self.idle_after is None or self.clock is None or not channel.config.from_source or channel.config.ended:
+            return False
+        since = self.first_clock if channel.last is None else channel.last
+        assert since is not None
+        return self.clock - since > self.idle_after
+
+    def has_seen(self, clock: int) -> bool:
+        """Whether this bucket has looked for idle channels at this time, or later."""
+        return self.clock is not None and self.clock >= clock
+
+    def largest(self, number: int) -> int:
+        """The largest time stamp that sources of an input have shown."""
+        return max((self.channels[each.number].largest for each in self.inputs[number].channels), default=NEVER)
+
+    @property
+    def newest(self) -> int:
+        """The largest time stamp of all sources."""
+        return max((channel.largest for channel in self.channels.values()), default=NEVER)
+
+    def to_json(self) -> dict[str, Any]:
+        """To be stored."""
+        channels = [[number, channel.to_json()] for number, channel in self.channels.items()]
+        return {"channels": channels, "first_clock": self.first_clock, "clock": self.clock}
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        """The inverse of `to_json`."""
+        self.first_clock, self.clock = stored["first_clock"], stored["clock"]
+        for number, known in stored["channels"]:
+            self.channels[number].restore(known)
+
+
+def _without_whole(batch: Batch) -> Batch:
+    payload = batch.payload.drop_columns([WHOLE])
+    return replace(batch, payload=payload if payload.num_columns else pa.table({}))
+
+
+def unfolded(rows: pa.ChunkedArray) -> pa.Table:
+    """Whole rows of a source, which travel as one column, as a table.
+
+    >>> unfolded(pa.chunked_array([[{"a": 1, "b": "x"}]])).to_pydict()
+    {'a': [1], 'b': ['x']}
+    """
+    return pa.Table.from_struct_array(rows)
+
+
+def _late_row(channel: RunningChannel, late: Batch) -> LateRowError:
+    first = late.payload.slice(0, 1).to_pylist() or [{}]
+    row = {name.removeprefix(channel.config.prefix): value for name, value in first[0].items()}
+    return LateRowError(
+        f"{channel.config.label} brought {len(late)} row(s) behind its progress {channel.told}, the first is {row}",
+        hint='allow more lateness, or choose late="drop", "output" or "join"',
+    )

@@ -1,0 +1,190 @@
+"""Lateness: how a source's progress follows from its rows. A policy is an object, in two places.
+
+    measure()          where rows are packed: looks at them, and makes a report for every bucket
+    build()            in each bucket: hears the reports, says the progress, and is saved with the stage
+
+Every bucket hears the same reports, so all of them decide alike, without a coordinator. A policy never looks at a
+clock: a micro-batch that is run again decides the same. Progress never goes back, not even when a restart allows more
+slack than before.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from streamjoin.algebra import FOREVER, NEVER
+from streamjoin.state import Batch
+
+Report = dict[str, Any]
+
+
+class Measuring(ABC):
+    """Looks at the rows of one task."""
+
+    @abstractmethod
+    def see(self, rows: Batch) -> None:
+        """Rows of the source, valid ones."""
+
+    @abstractmethod
+    def report(self) -> Report:
+        """What every bucket is told."""
+
+
+class RunningLateness(ABC):
+    """What a bucket knows of a source."""
+
+    @abstractmethod
+    def heard(self, report: Report) -> None:
+        """A task of the source has reported."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> int:
+        """The largest time stamp of the source."""
+
+    @property
+    @abstractmethod
+    def progress(self) -> int:
+        """No on-time row with a smaller time stamp comes any more."""
+
+    @abstractmethod
+    def to_json(self) -> Any:
+        """To be stored."""
+
+    @abstractmethod
+    def restore(self, stored: Any) -> None:
+        """The inverse of `to_json`."""
+
+
+class Lateness(ABC):
+    """A policy before it runs: a frozen value."""
+
+    @abstractmethod
+    def measure(self) -> Measuring:
+        """For one task."""
+
+    @abstractmethod
+    def build(self) -> RunningLateness:
+        """For one bucket; nothing has been heard yet."""
+
+    @property
+    @abstractmethod
+    def delay(self) -> int | None:
+        """How far behind the largest time stamp a row can be and still be in time; None when that is not known."""
+
+
+class LargestSeen(Measuring):
+    """The largest time stamp is all that a fixed slack asks for."""
+
+    def __init__(self) -> None:
+        self.largest = NEVER
+
+    def see(self, rows: Batch) -> None:
+        if len(rows):
+            self.largest = max(self.largest, int(rows.ts.max()))
+
+    def report(self) -> Report:
+        return {"largest": None if self.largest == NEVER else self.largest}
+
+
+@dataclass(frozen=True)
+class Slack(Lateness):
+    """Rows may come up to so many ticks behind the largest time stamp of their source.
+
+    >>> running = Slack(2).build()
+    >>> running.heard({"largest": 9})
+    >>> running.progress
+    7
+    """
+
+    ticks: int
+
+    def measure(self) -> Measuring:
+        return LargestSeen()
+
+    def build(self) -> RunningLateness:
+        return RunningSlack(self)
+
+    @property
+    def delay(self) -> int:
+        return self.ticks
+
+
+class RunningSlack(RunningLateness):
+    """What is known of a source with a fixed slack."""
+
+    def __init__(self, config: Slack) -> None:
+        self.config, self.seen, self.promised = config, NEVER, NEVER
+
+    def heard(self, report: Report) -> None:
+        if report["largest"] is not None:
+            self.seen = max(self.seen, report["largest"])
+            self.promised = max(self.promised, NEVER, self.seen - self.config.ticks)
+
+    @property
+    def largest(self) -> int:
+        return self.seen
+
+    @property
+    def progress(self) -> int:
+        return self.promised
+
+    def to_json(self) -> Any:
+        return [self.seen, self.promised]
+
+    def restore(self, stored: Any) -> None:
+        self.seen, self.promised = stored
+
+
+@dataclass(frozen=True)
+class Complete(Lateness):
+    """A source that is there from the start: it has ended before anything else begins."""
+
+    def measure(self) -> Measuring:
+        return LargestSeen()
+
+    def build(self) -> RunningLateness:
+        return RunningComplete()
+
+    @property
+    def delay(self) -> int | None:
+        return None
+
+
+class RunningComplete(RunningLateness):
+    """Nothing is to be learned."""
+
+    def heard(self, report: Report) -> None:
+        """It has ended."""
+
+    @property
+    def largest(self) -> int:
+        return NEVER
+
+    @property
+    def progress(self) -> int:
+        return FOREVER
+
+    def to_json(self) -> Any:
+        return None
+
+    def restore(self, stored: Any) -> None:
+        """There is nothing to know."""
+
+
+@dataclass(frozen=True)
+class Timeless(Complete):
+    """A source without time: it makes no progress, and is never late."""
+
+    def build(self) -> RunningLateness:
+        return RunningTimeless()
+
+
+class RunningTimeless(RunningComplete):
+    """Rows without time can come for ever."""
+
+    @property
+    def progress(self) -> int:
+        return NEVER

@@ -1,0 +1,222 @@
+"""The outlet of a stage in one bucket: what leaves it, when, and in which form.
+
+*When*: to another stage at once, with holders for ends that are not known. Out of the query only when ends are known
+("settled"), since nobody could change what has left; or, in a changelog, as it is told. With ordered emission results
+wait until nothing earlier can come.
+
+*In which form*, by the way it goes:
+
+    ToStage    packed for the buckets of the next stage, directly
+    ToCourt    to the same bucket of a stage that decides about replicated rows
+    ToFrame    rows of elements, because Spark has something to compute; reports are rows among them
+    ToUser     rows as the user sees them
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra import FOREVER, NEVER
+from streamjoin.operators import Footprint, Output, Results, Waiting
+from streamjoin.operators.ordering import HeldResults
+from streamjoin.runtime.elements import element_rows, report_rows
+from streamjoin.runtime.naming import Mark, Shape
+from streamjoin.runtime.packets import Packet, Report
+from streamjoin.runtime.target import Target, Testimony
+from streamjoin.state import Batch, Ends, Snapshot
+
+# To another operator; or out of the query, when ends are known, or in a changelog at once.
+Leaves = Literal["passed on", "settled", "told"]
+
+
+@dataclass(frozen=True)
+class ToStage:
+    """To the buckets of the next stage."""
+
+    target: Target
+
+    @property
+    def channel(self) -> int:
+        """What the next stage knows it by."""
+        return self.target.channel
+
+    def results(self, bucket: int, results: Results) -> Iterator[Packet]:
+        yield from self.target.rows(results)
+
+    def ends(self, bucket: int, ends: Ends) -> Iterator[Packet]:
+        yield from self.target.everywhere("ends", ends.to_table())
+
+    def told(self, bucket: int, report: Report) -> Iterator[Packet]:
+        yield from self.target.everywhere("progress", report)
+
+    def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
+        yield Packet(bucket % self.target.buckets, packet.channel, packet.kind, packet.content)
+
+
+@dataclass(frozen=True)
+class ToCourt:
+    """To the same bucket of a stage that has as many."""
+
+    channel: int
+    buckets: int
+
+    def results(self, bucket: int, results: Results) -> Iterator[Packet]:
+        group = np.zeros(len(results), np.int64)
+        batch = Batch(results.payload, results.ts, results.te, group, holder=results.holder)
+        yield Packet(bucket, self.channel, "rows", batch.to_table())
+
+    def ends(self, bucket: int, ends: Ends) -> Iterator[Packet]:
+        for each in range(self.buckets):
+            yield Packet(each, self.channel, "ends", ends.to_table())
+
+    def told(self, bucket: int, report: Report) -> Iterator[Packet]:
+        for each in range(self.buckets):
+            yield Packet(each, self.channel, "progress", report)
+
+    def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
+        yield Packet(bucket, packet.channel, packet.kind, packet.content)
+
+
+@dataclass(frozen=True)
+class ToFrame:
+    """As rows of elements with these columns."""
+
+    channel: int
+    schema: pa.Schema
+
+    def results(self, bucket: int, results: Results) -> Iterator[Packet]:
+        yield Packet(bucket, self.channel, "final", element_rows(results))
+
+    def ends(self, bucket: int, ends: Ends) -> Iterator[Packet]:
+        yield self._report(bucket, Packet(bucket, self.channel, "ends", ends.to_table()))
+
+    def told(self, bucket: int, report: Report) -> Iterator[Packet]:
+        yield self._report(bucket, Packet(bucket, self.channel, "progress", report))
+
+    def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
+        yield self._report(bucket, packet)
+
+    def _report(self, bucket: int, packet: Packet) -> Packet:
+        return Packet(bucket, self.channel, "final", report_rows(self.schema, packet))
+
+
+@dataclass(frozen=True)
+class ToUser:
+    """As rows of this shape."""
+
+    channel: int
+    shape: Shape
+
+    def results(self, bucket: int, results: Results) -> Iterator[Packet]:
+        yield Packet(bucket, self.channel, "final", self.shape.assemble(results))
+
+    def ends(self, bucket: int, ends: Ends) -> Iterator[Packet]:
+        raise AssertionError("what leaves a query has its end")
+
+    def told(self, bucket: int, report: Report) -> Iterator[Packet]:
+        yield from ()  # nobody asks
+
+    def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
+        rows = self.shape.assemble_marked(cast(Mark, packet.kind), packet.channel, packet.table)
+        yield Packet(bucket, self.channel, "final", rows)
+
+
+Way = ToStage | ToCourt | ToFrame | ToUser
+
+
+@dataclass(frozen=True)
+class Outlet:
+    """What leaves a stage, and how. `testimony`: where word of replicated rows goes."""
+
+    way: Way
+    leaves: Leaves = "passed on"
+    ordered: bool = False
+    testimony: tuple[Testimony, ...] = ()
+
+
+class RunningOutlet:
+    """The outlet of one bucket."""
+
+    def __init__(self, config: Outlet, bucket: int) -> None:
+        self.config, self.bucket = config, bucket
+        self.waiting, self.held = Waiting(), HeldResults()
+        self.said = (NEVER, NEVER)  # what readers have heard of this bucket
+        self.rows_out = 0
+
+    def send(self, output: Output) -> Iterator[Packet]:
+        """Something leaves the fragment."""
+        if isinstance(output, Results):
+            yield from self._results(output)
+        elif isinstance(output, Ends):
+            if self.config.leaves == "settled":
+                for results in self.waiting.settle(output):
+                    yield from self._in_turn(results)
+            else:
+                yield from self.config.way.ends(self.bucket, output)
+        else:
+            said = output.name, output.input
+            where = next(each for each in self.config.testimony if (each.name, each.input) == said)
+            yield from where.rows(output)
+
+    def _results(self, results: Results) -> Iterator[Packet]:
+        if self.config.leaves != "settled" or (results.holder is None and results.sign is None):
+            yield from self._in_turn(results)
+            return
+        take = self.waiting.take if results.sign is None else self.waiting.take_changes
+        for known in take(results):
+            yield from self._in_turn(known)
+
+    def _in_turn(self, results: Results) -> Iterator[Packet]:
+        if self.config.ordered:
+            self.held.add(results)
+        elif len(results):
+            self.rows_out += len(results)
+            yield from self.config.way.results(self.bucket, results)
+
+    def shown(self, packet: Packet) -> Iterator[Packet]:
+        """Rows that only pass."""
+        self.rows_out += packet.table.num_rows
+        yield from self.config.way.shown(self.bucket, packet)
+
+    def move(self, progress: int, joined: int) -> Iterator[Packet]:
+        """The fragment has come so far: nothing earlier leaves it any more, and rows until `joined` have met all."""
+        if self.config.ordered:
+            for results in self.held.release(min(progress, self.waiting.first)):
+                self.rows_out += len(results)
+                yield from self.config.way.results(self.bucket, results)
+        # Said again, though nothing has moved, only to readers that have not heard it.
+        if (progress, joined) != self.said:
+            self.said = progress, joined
+            yield from self.config.way.told(self.bucket, {"bucket": self.bucket, "progress": progress})
+            for each in self.config.testimony:
+                for bucket in range(each.buckets):
+                    yield Packet(bucket, each.channel, "progress", {"bucket": self.bucket, "progress": joined})
+
+    def end(self) -> Iterator[Packet]:
+        """Nothing leaves the fragment any more."""
+        for results in self.waiting.finish():
+            yield from self._in_turn(results)
+        yield from self.move(FOREVER, FOREVER)
+
+    @property
+    def footprint(self) -> Footprint:
+        """What waits here."""
+        return self.waiting.footprint + self.held.footprint
+
+    def snapshot(self) -> Snapshot:
+        """All that is needed to go on."""
+        waiting, held = self.waiting.snapshot("waiting"), self.held.snapshot("held")
+        blobs: Any = ChainMap(waiting.blobs, held.blobs)  # type: ignore[arg-type]
+        return Snapshot({"waiting": waiting.manifest, "held": held.manifest, "said": list(self.said)}, blobs)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        self.waiting.restore(Snapshot(snapshot.manifest["waiting"], snapshot.blobs))
+        self.held.restore(Snapshot(snapshot.manifest["held"], snapshot.blobs))
+        self.said = tuple(snapshot.manifest["said"])

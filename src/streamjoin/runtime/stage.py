@@ -1,0 +1,188 @@
+"""A stage: a fragment of operators between an intake and an outlet, in one bucket. Packets in, packets out.
+
+    packets --> intake --> fragment --> outlet --> packets
+                progress               order, ends
+
+Law of a micro-batch: rows are joined with themselves and with what earlier micro-batches left, *then* progress moves,
+then what is past is forgotten and what was held leaves.
+
+A batch is one call of `take`, then `end`. A stream is many calls of `take`, with a snapshot after each. Nobody in here
+knows whether Spark, a test or `sj.finish` carries the packets.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from streamjoin.algebra import FOREVER, NEVER
+from streamjoin.runtime.fragment import Fragment, Node
+from streamjoin.runtime.intake import Intake, StageInput
+from streamjoin.runtime.outlet import Outlet, RunningOutlet
+from streamjoin.runtime.packets import Packet
+from streamjoin.state import Blobs, Snapshot, table_to_bytes
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage before it runs. `idle_after` is in microseconds of the clock."""
+
+    number: int
+    buckets: int
+    inputs: tuple[StageInput, ...]
+    nodes: tuple[Node, ...]
+    outlet: Outlet
+    idle_after: int | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that it reads has ended before it begins."""
+        return all(channel.ended for each in self.inputs for channel in each.channels)
+
+    def build(self, bucket: int) -> RunningStage:
+        """The stage in one bucket, empty."""
+        return RunningStage(self, bucket)
+
+
+class RunningStage:
+    """A stage at work in one bucket."""
+
+    def __init__(self, config: Stage, bucket: int) -> None:
+        self.config, self.bucket = config, bucket
+        self.intake = Intake(config.inputs, bucket, config.idle_after)
+        self.fragment = Fragment(config.nodes, bucket)
+        self.outlet = RunningOutlet(config.outlet, bucket)
+        self.put_aside: dict[str, Packet] = {}
+        self.before: dict[str, int] = {}
+
+    def take(self, packets: Iterable[Packet]) -> Iterator[Packet]:
+        """One micro-batch: everything that has come for this bucket."""
+        self._count_anew()
+        put_aside, self.put_aside = self.put_aside, {}
+        arrived = self.intake.take(chain(put_aside.values(), packets))
+        for packet in arrived.shown:
+            yield from self.outlet.shown(packet)
+        self.fragment.seen({number: self.intake.largest(number) for number in range(len(self.config.inputs))})
+        for output in self.fragment.run(arrived.batches, arrived.ends, self.intake.progress()):
+            yield from self.outlet.send(output)
+        yield from self._move()
+
+    def put(self, packets: Iterable[Packet]) -> None:
+        """Rows of an input that is there before the stream begins: they wait for the first micro-batch."""
+        self.put_aside |= {uuid.uuid4().hex: packet for packet in packets}
+
+    def tick(self, clock: int) -> Iterator[Packet]:
+        """Nothing has come, and it is so late now."""
+        self._count_anew()
+        self.intake.tick(clock)
+        for output in self.fragment.run({}, {}, self.intake.progress()):
+            yield from self.outlet.send(output)
+        yield from self._move()
+
+    def end(self) -> Iterator[Packet]:
+        """Nothing comes any more: everything held leaves."""
+        if self.put_aside:
+            yield from self.take(())
+        for output in self.fragment.end():
+            yield from self.outlet.send(output)
+        yield from self.outlet.end()
+
+    def _move(self) -> Iterator[Packet]:
+        joined = self.fragment.joined if self.config.outlet.testimony else NEVER
+        yield from self.outlet.move(self.fragment.progress, joined)
+
+    # -- figures -------------------------------------------------------------------------------------------------------
+
+    def _count_anew(self) -> None:
+        self.outlet.rows_out = 0
+        self.before = {"ghosts": self.fragment.figure("ghosts"), "purged": self.fragment.footprint.purged}
+
+    def figures(self) -> dict[str, int]:
+        """What happened since the last `take` began, and what is kept."""
+        footprint = self.fragment.footprint + self.outlet.footprint
+        figures = {
+            "late": self.intake.late,
+            "ghosts": self.fragment.figure("ghosts") - self.before.get("ghosts", 0),
+            "purged": footprint.purged - self.before.get("purged", 0),
+            "state_rows": footprint.rows,
+            "state_bytes": footprint.nbytes,
+            "state_runs": footprint.runs,
+        }
+        if self.config.outlet.leaves != "passed on":
+            figures["rows_out"] = self.outlet.rows_out
+        newest = self.intake.newest
+        for number, each in enumerate(self.config.inputs):
+            time = min(self.intake.channels[channel.number].told for channel in each.channels)
+            if NEVER < time < FOREVER:
+                figures[f"progress_{number}"] = time
+                figures[f"lag_{number}"] = max(0, newest - time)
+        return figures
+
+    # -- saving --------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """All that is needed to go on."""
+        operators = self.fragment.snapshots()
+        outlet = self.outlet.snapshot()
+        aside = Blobs({f"aside/{name}": partial(table_to_bytes, each.table) for name, each in self.put_aside.items()})
+        manifest = {
+            "intake": self.intake.to_json(),
+            "operators": [each.manifest for each in operators],
+            "outlet": outlet.manifest,
+            "aside": [[name, each.channel, each.kind] for name, each in self.put_aside.items()],
+        }
+        named = [Under(f"{number}:", each.blobs) for number, each in enumerate(operators)]
+        blobs: Any = ChainMap(aside, Under("out:", outlet.blobs), *named)  # type: ignore[arg-type]
+        return Snapshot(manifest, blobs)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot."""
+        manifest, blobs = snapshot.manifest, snapshot.blobs
+        self.put_aside = {
+            name: Packet.of(self.bucket, channel, kind, blobs[f"aside/{name}"])
+            for name, channel, kind in manifest["aside"]
+        }
+        self.intake.restore(manifest["intake"])
+        self.outlet.restore(Snapshot(manifest["outlet"], Without("out:", blobs)))
+        self.fragment.restore(
+            [Snapshot(each, Without(f"{number}:", blobs)) for number, each in enumerate(manifest["operators"])]
+        )
+
+
+class Under(Mapping[str, bytes]):
+    """Blobs under names with a prefix, so that those of several parts do not meet."""
+
+    def __init__(self, prefix: str, blobs: Mapping[str, bytes]) -> None:
+        self.prefix, self.blobs = prefix, blobs
+
+    def __getitem__(self, name: str) -> bytes:
+        if not name.startswith(self.prefix):
+            raise KeyError(name)
+        return self.blobs[name[len(self.prefix) :]]
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.prefix + name for name in self.blobs)
+
+    def __len__(self) -> int:
+        return len(self.blobs)
+
+
+class Without(Mapping[str, bytes]):
+    """The inverse of `Under`: the blobs of one part, under its own names."""
+
+    def __init__(self, prefix: str, blobs: Mapping[str, bytes]) -> None:
+        self.prefix, self.blobs = prefix, blobs
+
+    def __getitem__(self, name: str) -> bytes:
+        return self.blobs[self.prefix + name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name[len(self.prefix) :] for name in self.blobs if name.startswith(self.prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,143 @@
+"""Physical plans without a JVM, in trouble: everything that crosses a task boundary goes through bytes; after each
+micro-batch every bucket is saved, in a store that writes a blob once, and now and then it is restored.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from streamjoin.algebra import NEVER
+from streamjoin.plan.in_process import InProcess
+from streamjoin.plan.lowering import Leaving, SourceInfo, lower
+from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import Relation
+from streamjoin.plan.types import Field, PlainTyping, plain_type
+from streamjoin.runtime.lateness import Complete, LargestSeen, Lateness, RunningLateness, Slack
+from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.stage import RunningStage
+from tests.state.storing import Store
+
+
+@dataclass(frozen=True)
+class Told(Lateness):
+    """A source whose progress is told from outside: by whoever plays a case that has drawn it."""
+
+    def measure(self) -> Any:
+        return LargestSeen()
+
+    def build(self) -> RunningLateness:
+        return RunningTold()
+
+    @property
+    def delay(self) -> int | None:
+        return None
+
+
+class RunningTold(RunningLateness):
+    def __init__(self) -> None:
+        self.seen, self.promised = NEVER, NEVER
+
+    def heard(self, report: dict[str, Any]) -> None:
+        self.seen = max(self.seen, report.get("largest") or NEVER)
+        self.promised = max(self.promised, report.get("told", NEVER))
+
+    @property
+    def largest(self) -> int:
+        return self.seen
+
+    @property
+    def progress(self) -> int:
+        return self.promised
+
+    def to_json(self) -> Any:
+        return [self.seen, self.promised]
+
+    def restore(self, stored: Any) -> None:
+        self.seen, self.promised = stored
+
+
+def source(
+    name: str, schema: pa.Schema, lateness: Lateness | int | None = None, *, label: str | None = None, **options: Any
+) -> SourceInfo:
+    """A frame with this schema; a number is a slack, nothing a batch."""
+    fields = tuple(Field(each.name, plain_type(each.type)) for each in schema)
+    policy = Complete() if lateness is None else Slack(lateness) if isinstance(lateness, int) else lateness
+    streaming = not isinstance(policy, Complete)
+    return SourceInfo(name, fields, label or f"stream {name}", policy, streaming, **options)
+
+
+def plan_of(
+    relation: Relation,
+    schemas: Mapping[str, pa.Schema],
+    lateness: Mapping[str, Lateness | int | None] | None = None,
+    leaving: Leaving = Leaving(),  # noqa: B008
+    **options: Any,
+) -> PhysicalPlan:
+    """The plan of a tree over frames with these schemas."""
+    known = lateness or {}
+    infos = {name: source(name, schema, known.get(name), **options) for name, schema in schemas.items()}
+    return lower(relation, infos, PlainTyping(), leaving)
+
+
+@dataclass
+class Troubled(InProcess):
+    """A plan at work whose buckets are moved elsewhere now and then."""
+
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    trouble: float = 0.0
+    stores: dict[tuple[int, int], Store] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.plan = _travelled(self.plan)
+
+    def rows(self, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+        """Rows arrive, in partitions of any size."""
+        return list(self.micro_batch({name: self.partitions(table) for name, table in tables.items()}))
+
+    def told(self, tables: Mapping[str, pa.Table], progress: Mapping[str, int]) -> list[pa.Table]:
+        """Rows arrive, and then the progress of sources that is `Told`."""
+        self.news = dict(progress)
+        return self.rows(tables)
+
+    def partitions(self, table: pa.Table) -> list[pa.Table]:
+        at = sorted(self.rng.randint(0, table.num_rows) for _ in range(self.rng.randint(0, 2)))
+        return [table.slice(start, stop - start) for start, stop in zip([0, *at], [*at, table.num_rows], strict=True)]
+
+    def _source(self, source: Any, partitions: Any, clock: Any, arrived: Any, left: Any) -> None:
+        super()._source(source, partitions, clock, arrived, left)
+        news = getattr(self, "news", {}).get(source.name)
+        if news is not None and source.target is not None:
+            arrived[source.channel] += source.target.everywhere("progress", {"told": news})
+
+    def travelled(self, packets: Iterable[Packet]) -> Iterable[Packet]:
+        for packet in packets:
+            for blob in packet.blobs():
+                yield Packet.of(packet.bucket, packet.channel, packet.kind, blob)
+
+    def _stage(self, number: int, bucket: int) -> RunningStage:
+        known = self.running.get((number, bucket))
+        if known is None or self.rng.random() < self.trouble:
+            fresh = _travelled(self.plan.stages[number]).build(bucket)
+            if known is not None:
+                fresh.restore(self.stores[number, bucket].load())
+            self.running[number, bucket] = fresh
+        return self.running[number, bucket]
+
+    def ran(self, number: int, bucket: int, running: RunningStage, *, end: bool) -> None:
+        super().ran(number, bucket, running, end=end)
+        self.stores.setdefault((number, bucket), Store()).save(running.snapshot())
+        assert not end or running.figures()["state_rows"] == 0, "state is left after the end"
+
+    def figure(self, name: str) -> int:
+        """A figure of the last micro-batch, over all tasks."""
+        return sum(figures.get(name, 0) for figures in self.figures)
+
+
+def _travelled(thing: Any) -> Any:
+    return pickle.loads(pickle.dumps(thing))
