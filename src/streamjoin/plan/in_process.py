@@ -97,7 +97,7 @@ class InProcess:
             if source.target is None:
                 left[source.channel] += task.elements([read])
             else:
-                for packet in self.travelled(task.packets([read], number << 40, clock)):
+                for packet in self.travelled(task.packets([read], number << 40, lambda: clock)):
                     self._arrive(packet, arrived)
 
     def _sent(

@@ -8,7 +8,7 @@ Tables in, packets out, lazily; nobody in here knows who delivers the tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter_ns
 
@@ -40,8 +40,11 @@ class SourceTask:
         hidden = tuple(each for each in self.source.hidden if each.name != HIDDEN + "arrival")
         return arrow_schema((*self.source.fields, *hidden))
 
-    def packets(self, tables: Iterable[pa.Table], first: int = 0, clock: int | None = None) -> Iterator[Packet]:
-        """Packets of rows, a report, and figures. `first` is the number of the first row, where rows are stamped.
+    def packets(
+        self, tables: Iterable[pa.Table], first: int = 0, clock: Callable[[], int | None] | None = None
+    ) -> Iterator[Packet]:
+        """Packets of rows, a report, and figures. `first` is the number of the first row, where rows are stamped;
+        `clock` says what time it is, when all rows have been seen.
 
         A task without rows says nothing.
         """
@@ -65,7 +68,8 @@ class SourceTask:
         if not figures["rows_in"]:
             return
         if not source.complete:
-            report = measuring.report() | ({} if clock is None else {"clock": clock})
+            now = None if clock is None else clock()
+            report = measuring.report() | ({} if now is None else {"clock": now})
             yield from target.everywhere("progress", report)
         # Includes the time that Spark takes to deliver the rows: the two cannot be told apart from in here.
         figures["pack_us"] = (perf_counter_ns() - began) // 1000

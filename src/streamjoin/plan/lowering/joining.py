@@ -1,9 +1,10 @@
-"""What the lowerings of all joins share: how a join of two inputs is said to run, and the decisions, one per function."""
+"""What the lowerings of all joins share: how a join of two inputs is said to run; its decisions, one per function."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,15 @@ class JoinParts:
 
 @dataclass(frozen=True)
 class ExpressionTest:
-    """A theta expression on index pairs, evaluated on the columns it reads."""
+    """A condition in Spark SQL on index pairs, evaluated on the columns it reads of inputs with these schemas."""
 
-    expression: Expression
+    text: str
+    schemas: tuple[pa.Schema, ...]
+
+    @cached_property
+    def expression(self) -> Expression:
+        """The condition, read."""
+        return Expression.parse(self.text, self.schemas)
 
     def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
         sides = zip(self.expression.columns(), (a.payload, b.payload), (i, j), strict=True)
@@ -78,6 +85,9 @@ class ExpressionTest:
             for columns, payload, rows in sides
         ]
         return np.asarray(self.expression.evaluate(members), np.bool_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"text": self.text, "schemas": self.schemas}  # it is read again where it is needed
 
 
 def _as_many(rows: Indices) -> pa.Table:
@@ -117,7 +127,7 @@ def key_tests(sides: Sides, keys: Keys) -> list[PairTest]:
     return [KeyTest()] if kinds and not codes_are_exact(kinds) else []
 
 
-def theta_test(expression: Expression | None, how: How) -> list[PairTest]:
+def theta_test(expression: Expression | None, sides: Sides, how: How) -> list[PairTest]:
     """A condition that must be decided while joining."""
     if expression is None:
         return []
@@ -128,7 +138,7 @@ def theta_test(expression: Expression | None, how: How) -> list[PairTest]:
             hint='use how="inner", where Spark evaluates any expression, or write the condition with comparisons, '
             "arithmetic, AND/OR/NOT, NULL tests, IN, BETWEEN and LIKE",
         )
-    return [ExpressionTest(expression)]
+    return [ExpressionTest(expression.text, tuple(arrow_schema(part.fields) for part in sides.parts))]
 
 
 def choose_partitioning(

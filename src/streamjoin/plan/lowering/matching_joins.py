@@ -61,7 +61,7 @@ def _temporal(
         sides.typing.agree(expression, [part.fields for part in sides.parts])
         needed = needed | {name for names in expression.columns() for name in names}
     payload = payload_of(sides, 0, needed), payload_of(sides, 1, needed)
-    tests = (*value_tests(predicates), *key_tests(sides, keys), *theta_test(expression, join.how))
+    tests = (*value_tests(predicates), *key_tests(sides, keys), *theta_test(expression, sides, join.how))
     first = predicates[0] if predicates else None
     matching = Matching(first, tests, timed=timed)  # type: ignore[arg-type]
     partitioning = choose_partitioning(keys, first, join.how, setting.buckets, join.cell, timed=timed)

@@ -123,6 +123,8 @@ def bind_band(sides: Sides, band: Band) -> Band:
     low, high = (_whole(kind, bound) for bound in (-_signed(kind, band.below), _signed(kind, band.above)))
     lowest = math.ceil(low) if band.low_closed else math.floor(low) + 1
     highest = math.floor(high) if band.high_closed else math.ceil(high) - 1
+    if lowest > highest:  # nothing lies between, as between 0 and 1 where both are left out
+        return Band(left, right, 0, 1, "neither")
     return Band(left, right, -max(lowest, NEVER + 1), min(highest, FOREVER))
 
 

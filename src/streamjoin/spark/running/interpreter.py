@@ -1,0 +1,121 @@
+"""A physical plan on Spark: frames by channel, stage after stage. How a stage runs is what interpreters differ in.
+
+    source --pack--\\
+                     exchange by bucket --stage--> packed --------------> next stage
+    source --pack--/                               rows --Spark--pack--> next stage
+                                                   rows -------------> the user
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from streamjoin.plan.physical import Edge, PhysicalPlan, Source
+from streamjoin.plan.types import names_of
+from streamjoin.runtime.outlet import ToCourt, ToStage, ToUser
+from streamjoin.runtime.stage import Stage
+from streamjoin.runtime.target import Target
+from streamjoin.spark.labels import bucket_labels
+from streamjoin.spark.running.computing import (
+    HIDDEN_FIELDS,
+    leaving,
+    named_elements,
+    numbered_elements,
+    prepared,
+    stepped,
+)
+from streamjoin.spark.running.packed import PACKED_SCHEMA
+from streamjoin.spark.running.tasks import PackEdge, PackSource, ReadElements
+from streamjoin.spark.typing import spark_schema
+
+
+class Interpreter(ABC):
+    """Builds the frames of one plan, sources first."""
+
+    def __init__(self, plan: PhysicalPlan, frames: Mapping[str, DataFrame]) -> None:
+        self.plan, self.frames = plan, frames
+        self.packed: dict[int, DataFrame] = {}  # by channel
+        self.left: dict[int, DataFrame] = {}  # what leaves, by channel
+
+    @abstractmethod
+    def operated(self, stage: Stage, packed: list[int]) -> DataFrame:
+        """What leaves a stage that reads these channels: packed rows, or rows with numbers for names."""
+
+    def run(self) -> DataFrame:
+        """The result, lazily."""
+        for source in self.plan.sources:
+            self._source(source)
+        for stage in self.plan.stages:
+            self._stage(stage)
+        return reduce(DataFrame.unionAll, (self.left[channel] for channel in self.plan.sink.channels))
+
+    def _source(self, source: Source) -> None:
+        if source.target is not None:
+            self.packed[source.channel] = self.pack_source(source, source.target)
+            return
+        frame = prepared(source, self.frames[source.name])
+        rows = frame.mapInArrow(ReadElements(source), spark_schema(source.fields, HIDDEN_FIELDS))
+        edge = self.plan.edge_of(source.channel)
+        assert edge is not None
+        self.left[source.channel] = leaving(named_elements(rows, names_of(edge.fields)), self.plan.sink)
+
+    def pack_source(self, source: Source, target: Target) -> DataFrame:
+        """The packed rows of a source."""
+        frame = prepared(source, self.frames[source.name])
+        return frame.mapInArrow(PackSource(source, bucket_labels(target.buckets), told=False), PACKED_SCHEMA)
+
+    def _stage(self, stage: Stage) -> None:
+        feeders: dict[int, int] = {}  # one channel of each frame: some come by the same
+        for channel in self.plan.feeders(stage):
+            feeders.setdefault(id(self.packed[channel]), channel)
+        out, way = self.operated(stage, list(feeders.values())), stage.outlet.way
+        if isinstance(way, ToStage | ToCourt):
+            self.packed |= dict.fromkeys((way.channel, *(each.channel for each in stage.outlet.testimony)), out)
+        elif isinstance(way, ToUser):
+            self.left[way.channel] = self._named(out)
+        else:
+            edge = self.plan.edge_of(way.channel)
+            assert edge is not None
+            self._edge(edge, stepped(named_elements(out, names_of(edge.fields)), edge))
+
+    def _edge(self, edge: Edge, elements: DataFrame) -> None:
+        if edge.target is None:
+            self.left[edge.channel] = self.counted(leaving(elements, self.plan.sink))
+            return
+        pack = PackEdge(edge, bucket_labels(edge.target.buckets))
+        rows = numbered_elements(elements, names_of(edge.result))
+        self.packed[edge.channel] = rows.mapInArrow(pack, PACKED_SCHEMA)
+
+    def counted(self, rows: DataFrame) -> DataFrame:
+        """Rows that leave after Spark has dropped some."""
+        return rows
+
+    def _named(self, rows: DataFrame) -> DataFrame:
+        names = names_of(self.plan.sink.fields)
+        return rows.select(*(F.col(f"c{number}").alias(name) for number, name in enumerate(names)))
+
+    def row_schema(self, stage: Stage) -> object:
+        """The schema of the rows that leave a stage, with numbers for names."""
+        way = stage.outlet.way
+        if isinstance(way, ToUser):
+            return spark_schema(self.plan.sink.fields)
+        edge = self.plan.edge_of(way.channel)
+        assert edge is not None
+        return spark_schema(edge.fields, HIDDEN_FIELDS)
+
+    def labels_after(self, stage: Stage) -> tuple[int, ...]:
+        """The labels of the buckets that a stage's packets are for."""
+        way = stage.outlet.way
+        return bucket_labels(way.target.buckets if isinstance(way, ToStage) else stage.buckets)
+
+    def united(self, channels: list[int]) -> DataFrame:
+        """The packed rows of several channels."""
+        return reduce(DataFrame.unionAll, (self.packed[channel] for channel in channels))
+
+
+

@@ -1,0 +1,103 @@
+"""A plan over streaming frames: pack, exchange, operate with state. The same tasks and stages as for a batch.
+
+Every task of a source tells every bucket what its lateness policy has measured, so each bucket learns every source's
+progress without Spark's watermark, which would drop late rows before we see them.
+
+A static frame beside streaming ones goes into the state once, as a stage's initial state: its packets wait in the
+buckets for the first micro-batch. It is frozen then. A stage that reads nothing but static frames runs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from streamjoin.errors import CallError
+from streamjoin.operators.judging import Judging
+from streamjoin.plan.identity import identity_of
+from streamjoin.plan.physical import PhysicalPlan, Source
+from streamjoin.runtime.outlet import ToCourt, ToStage
+from streamjoin.runtime.stage import Stage
+from streamjoin.runtime.target import Target
+from streamjoin.spark.figures import Figures
+from streamjoin.spark.labels import bucket_labels
+from streamjoin.spark.running.batch import BatchInterpreter
+from streamjoin.spark.running.computing import prepared
+from streamjoin.spark.running.packed import PACKED_SCHEMA
+from streamjoin.spark.running.tasks import PackSource, unpack_rows
+from streamjoin.spark.stored.processor import StageProcessor
+
+PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+class StreamInterpreter(BatchInterpreter):
+    """Runs stages with state, and those that are complete at once."""
+
+    def __init__(self, plan: PhysicalPlan, frames: Mapping[str, DataFrame], call: dict[str, Any]) -> None:
+        super().__init__(plan, frames)
+        self.call = call
+        self.figures: Figures | None = None  # of the last stage
+
+    def pack_source(self, source: Source, target: Target) -> DataFrame:
+        if source.complete:
+            return super().pack_source(source, target)
+        frame = prepared(source, self.frames[source.name])
+        clocked = any(stage.idle_after is not None for stage in self.plan.stages)
+        if clocked:
+            frame = frame.withColumn("clock", F.unix_micros(F.current_timestamp()))
+        task = PackSource(source, bucket_labels(target.buckets), told=True, clocked=clocked)
+        return frame.mapInArrow(task, PACKED_SCHEMA)
+
+    def operated(self, stage: Stage, packed: list[int]) -> DataFrame:
+        if stage.complete:
+            return self.operated_at_once(stage, packed)
+        court = isinstance(stage.nodes[-1].config, Judging)
+        if self.figures is None or not court:
+            self.figures = Figures(self.plan.axis, len(stage.inputs))
+        streams, tables = self._split(stage, packed)
+        given = self.figures.observed(self.united(streams), "pack") if not court else self.united(streams)
+        timers = self.plan.timers and any(c.from_source for each in stage.inputs for c in each.channels)
+        processor = StageProcessor(
+            stage, self.labels_after(stage), self.call, identity_of(self.plan, stage), idle_timer(stage, timers=timers)
+        )
+        done = given.groupBy("label").transformWithStateInPandas(
+            processor,
+            PACKED_SCHEMA,
+            "append",
+            "processingTime" if timers else "none",
+            initialState=self.united(tables).groupBy("label") if tables else None,
+        )
+        told = self.figures.observed(done, "verdict" if court else "join")
+        if isinstance(stage.outlet.way, ToStage | ToCourt):
+            return told
+        return told.mapInArrow(unpack_rows, self.row_schema(stage))  # type: ignore[arg-type]
+
+    def _split(self, stage: Stage, packed: list[int]) -> tuple[list[int], list[int]]:
+        """The channels that go on delivering, and those that are complete."""
+        ended = {channel.number for each in stage.inputs for channel in each.channels if channel.ended}
+        return [each for each in packed if each not in ended], [each for each in packed if each in ended]
+
+    def counted(self, rows: DataFrame) -> DataFrame:
+        return rows if self.figures is None else self.figures.counted(rows)
+
+
+def idle_timer(stage: Stage, *, timers: bool) -> int | None:
+    """After how many milliseconds a timer looks for idle inputs; None without timers."""
+    return -(-stage.idle_after // 1000) if timers and stage.idle_after is not None else None
+
+
+def check_session(frame: DataFrame) -> None:
+    """Refuse a session whose state store cannot hold what we keep."""
+    provider = frame.sparkSession.conf.get(PROVIDER, "")
+    if provider != ROCKSDB:
+        raise CallError(
+            f"streaming joins keep their state in RocksDB, and this session has {PROVIDER}={provider}",
+            hint=f'use sj.session(), or spark.conf.set("{PROVIDER}", "{ROCKSDB}")',
+        )
+
+
+
