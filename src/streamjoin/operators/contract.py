@@ -21,16 +21,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra.interval import Mask, Times
 from streamjoin.state import Batch, Ends, Snapshot
-from streamjoin.state.batch import Indices, Signs, with_columns
-from streamjoin.state.holders import NO_HOLDER
+from streamjoin.state.batch import NO_HOLDER, Indices, Signs
+from streamjoin.state.row_table import RowTable, optional, whole
 
 RowsName = Literal["late", "candidate", "witness"]
 
@@ -58,66 +57,19 @@ class Footprint:
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(RowTable):
     """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity. In a
     changelog they may be `retracted`: results no longer. Where an end is not known yet, `holder` says who will know it.
     With a `sign` they are plus and minus tuples: what appears or disappears at `ts`, told apart by `holder`.
     """
 
-    payload: pa.Table
-    ts: Times
-    te: Times
-    retracted: bool = False
-    holder: Indices | None = None
+    retracted: bool = field(default=False, metadata=whole())
+    holder: Indices | None = field(default=None, metadata=optional(NO_HOLDER))
     sign: Signs | None = None
-
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of payload and validity."""
-        return int(self.payload.nbytes) + self.ts.nbytes + self.te.nbytes
-
-    def take(self, rows: Indices | Mask) -> Results:
-        """The results at these positions, or where this mask is true."""
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
-        holder = None if self.holder is None else self.holder[rows]
-        payload = self.payload.take(pa.array(rows)) if self.payload.num_columns else self.payload
-        sign = None if self.sign is None else self.sign[rows]
-        return Results(payload, self.ts[rows], self.te[rows], self.retracted, holder, sign)
 
     def sorted(self) -> Results:
         """The same results ordered by (ts, te)."""
         return self.take(np.lexsort((self.te, self.ts)))
-
-    def to_table(self) -> pa.Table:
-        """The results as one Arrow table, to be stored or sent."""
-        table = with_columns(self.payload, ts=self.ts, te=self.te)
-        return table if self.holder is None else with_columns(table, holder=self.holder)
-
-    @staticmethod
-    def from_table(table: pa.Table) -> Results:
-        """The inverse of `to_table`."""
-        arrays = {name: table[name].to_numpy() for name in ("ts", "te", "holder") if name in table.column_names}
-        return Results(table.drop_columns(list(arrays)).combine_chunks(), **arrays)
-
-    @staticmethod
-    def concat(parts: Sequence[Results]) -> Results:
-        """All results of several, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        holder = None
-        if any(part.holder is not None for part in parts):
-            known = [np.full(len(part), NO_HOLDER) if part.holder is None else part.holder for part in parts]
-            holder = np.concatenate(known)
-        return Results(
-            pa.concat_tables([part.payload for part in parts]).combine_chunks(),
-            np.concatenate([part.ts for part in parts]),
-            np.concatenate([part.te for part in parts]),
-            holder=holder,
-        )
 
 
 @dataclass(frozen=True)

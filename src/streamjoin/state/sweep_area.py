@@ -147,7 +147,8 @@ class SweepArea:
     def nbytes(self) -> int:
         """Bytes kept."""
         expiry = sum(kept.expiry.nbytes for kept in self.kept if kept.expiry is not None)
-        return sum(kept.run.rows.nbytes for kept in self.kept) + expiry + self.holder_nbytes
+        found_by = sum(kept.index.nbytes for kept in self.kept if kept.run.rows.holder is not None)
+        return sum(kept.run.rows.nbytes for kept in self.kept) + expiry + found_by
 
     @property
     def holder_nbytes(self) -> int:
