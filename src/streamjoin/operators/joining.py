@@ -96,7 +96,7 @@ class RunningJoin(OperatorOfParts):
 
 def _footprint(part: Part) -> Footprint:
     if isinstance(part, SweepArea):
-        return Footprint(part.rows, part.nbytes, len(part.kept), part.removed)
+        return Footprint(part.rows, part.nbytes, part.runs, part.removed)
     if isinstance(part, PendingEnds):
         return Footprint(len(part), part.nbytes, len(part.parts))
     return part.footprint
