@@ -35,7 +35,7 @@ from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
 from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin
-from streamjoin.operators.contract import Output
+from streamjoin.operators.contract import ALONE, Context, Output
 from streamjoin.operators.joining import described
 from streamjoin.state import Batch, History, SweepArea, View
 from streamjoin.state.batch import Indices
@@ -72,9 +72,9 @@ class AsofJoin(ChoosingJoin):
         """Two operators may share a snapshot iff this is equal."""
         return repr((self.choice, self.how, self.emit, self.late, self.changelog, described(self.schemas)))
 
-    def build(self) -> RunningAsofJoin:
+    def build(self, context: Context = ALONE) -> RunningAsofJoin:
         """The running operator, empty."""
-        return RunningAsofJoin(self)
+        return RunningAsofJoin(self, context)
 
 
 @dataclass

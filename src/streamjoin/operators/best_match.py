@@ -43,6 +43,7 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import order_keys, rivals, undominated
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
 from streamjoin.operators.choosing import ChoosingJoin
+from streamjoin.operators.contract import ALONE, Context
 from streamjoin.operators.joining import described
 from streamjoin.state import Matching, View
 from streamjoin.state.batch import Indices
@@ -96,9 +97,9 @@ class BestMatchJoin(ChoosingJoin):
             *which, self.how, self.emit, self.late, self.changelog, self.replicated, described(self.schemas),
         ))  # fmt: skip
 
-    def build(self) -> RunningBestMatchJoin:
+    def build(self, context: Context = ALONE) -> RunningBestMatchJoin:
         """The running operator, empty."""
-        return RunningBestMatchJoin(self)
+        return RunningBestMatchJoin(self, context)
 
 
 @dataclass

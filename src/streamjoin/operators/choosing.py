@@ -110,6 +110,7 @@ class RunningChoosingJoin(RunningJoin):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        assert self.context.owner is None, "whoever chooses must see all candidates in one bucket"
         self.chooser, self.other = self.config.chooser, 1 - self.config.chooser
         self.area = self._new_area()
         self.waiting = HeldRows()

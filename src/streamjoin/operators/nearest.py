@@ -29,6 +29,7 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
 from streamjoin.operators.choosing import ChoosingJoin
+from streamjoin.operators.contract import ALONE, Context
 from streamjoin.operators.joining import described
 from streamjoin.state import Matching, View
 from streamjoin.state.batch import Indices
@@ -70,9 +71,9 @@ class NearestJoin(ChoosingJoin):
         """Two operators may share a snapshot iff this is equal."""
         return repr((self.choice, self.within, self.how, self.emit, self.late, self.changelog, described(self.schemas)))
 
-    def build(self) -> RunningNearestJoin:
+    def build(self, context: Context = ALONE) -> RunningNearestJoin:
         """The running operator, empty."""
-        return RunningNearestJoin(self)
+        return RunningNearestJoin(self, context)
 
 
 @dataclass

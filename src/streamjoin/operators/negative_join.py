@@ -26,14 +26,13 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, How, Progress
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import OPERATORS, combine_hashes
-from streamjoin.operators.contract import Footprint, Output, side_by_side
+from streamjoin.operators.contract import ALONE, Context, Footprint, Output, side_by_side
 from streamjoin.operators.joining import described, padded_payload
 from streamjoin.operators.lifetimes import plus_and_minus
 from streamjoin.operators.saving import OperatorOfParts
 from streamjoin.operators.temporal_join import TRACKED
 from streamjoin.state import Batch, Catalogue, Ends, Kept, Matching, OpenPieces, Run, SweepArea, TimeQueue
 from streamjoin.state.batch import Indices, with_columns
-from streamjoin.state.holders import first_holder
 
 _POSITIVE = np.int64(0x7FFFFFFFFFFFFFFF)
 
@@ -52,11 +51,11 @@ class NegativeJoin:
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         what = (self.matching.first, self.matching.tests, self.how, described(self.schemas))
-        return repr(("negative join", *what, self.producer, self.bucket))
+        return repr(("negative join", *what, self.producer))
 
-    def build(self) -> RunningNegativeJoin:
+    def build(self, context: Context = ALONE) -> RunningNegativeJoin:
         """The running operator, empty."""
-        return RunningNegativeJoin(self)
+        return RunningNegativeJoin(self, context)
 
 
 @dataclass
@@ -102,16 +101,18 @@ class RunningNegativeJoin(OperatorOfParts):
     """A join of plus and minus tuples at work."""
 
     config: NegativeJoin
+    context: Context = ALONE
     inputs: int = 2
     figures: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         config = self.config
         self.times = Progress(2)
-        self.areas = [SweepArea(config.matching), SweepArea(config.matching)]
+        matching = self.context.owned(config.matching)
+        self.areas = [SweepArea(matching), SweepArea(matching)]
         self.appearing, self.going = [TimeQueue(), TimeQueue()], [TimeQueue(), TimeQueue()]
         kind = OPERATORS.index("intersect" if config.how == "semi" else "except")
-        first = first_holder(config.producer, config.bucket)
+        first = self.context.first_holder(config.producer, config.bucket)
         # Numbers of padded rows: each input has half of what this operator may give out.
         self.partners = [
             Partners(schema, kind, first + number * (1 << 39)) if tracked else None

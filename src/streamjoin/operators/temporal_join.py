@@ -48,13 +48,13 @@ from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
-from streamjoin.operators.contract import Output, Results, Rows, side_by_side
+from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import Part, RunningJoin, described, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices
-from streamjoin.state.holders import NO_HOLDER, first_holder
+from streamjoin.state.holders import NO_HOLDER
 
 # Arrow's text and bytes end at two gigabytes in one column.
 RESULT_BYTES: Final = 256 << 20
@@ -110,12 +110,12 @@ class TemporalJoin:
         """Two operators may share a snapshot iff this is equal."""
         return repr((
             self.matching.first, self.matching.tests, self.matching.timed, self.how, self.outer, self.emit, self.hold,
-            self.late, self.validity, self.replicated, described(self.schemas), self.producer, self.bucket,
+            self.late, self.validity, self.replicated, described(self.schemas), self.producer,
         ))  # fmt: skip
 
-    def build(self) -> RunningTemporalJoin:
+    def build(self, context: Context = ALONE) -> RunningTemporalJoin:
         """The running operator, empty."""
-        return RunningTemporalJoin(self)
+        return RunningTemporalJoin(self, context)
 
 
 @dataclass
@@ -128,9 +128,10 @@ class RunningTemporalJoin(RunningJoin):
         super().__post_init__()
         config = self.config
         by_parts = config.outer == "snapshot"
-        self.areas = [SweepArea(config.matching, tracked, tracked and by_parts) for tracked in config.tracked]
+        matching = self.context.owned(config.matching)
+        self.areas = [SweepArea(matching, tracked, tracked and by_parts) for tracked in config.tracked]
         self.waiting = [HeldRows(), HeldRows()]
-        self.pending = PendingEnds(first_holder(config.producer, config.bucket))
+        self.pending = PendingEnds(self.context.first_holder(config.producer, config.bucket))
         self.figures["ghosts"] = 0
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
