@@ -98,7 +98,7 @@ def test_ties_are_won_by_the_greatest_wherever_they_lie() -> None:
         running = join()
         for number, row in enumerate(batches):  # each comes alone, and at first lies in a run of its own
             running.area.insert(running.area.matching.sorted_run(right(row)))
-            assert len(running.area.kept) == number + 1
+            assert running.area.runs == number + 1
         step(running, {0: left((0, 3))})
         assert ended(running) == [(0, 12)]
 

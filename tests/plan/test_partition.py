@@ -266,3 +266,14 @@ def test_an_origin_follows_from_what_decides_about_a_row_not_from_its_place() ->
     assert len(set(origins(batch, ("s",)).tolist())) == 2
     first, second, third = origins(batch, ("o",)).tolist()
     assert first == second != third
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_rows_keep_all_that_belongs_to_them_wherever_they_go(follow: bool) -> None:
+    rows = drawn(np.random.default_rng(0), CASES["matrix of 4"], 30)
+    rows = replace(rows, holder=np.arange(30), sign=np.where(rows.ts % 2, 1, -1).astype(np.int8))
+    for _, part in distribute(MatrixPartitioning(4), 0, rows, follow=follow):
+        mine = np.array(ids(part))
+        assert part.holder.tolist() == rows.holder[mine].tolist()
+        assert part.sign.tolist() == rows.sign[mine].tolist()
+        assert (part.origin is not None) is (part.home is not None) is follow

@@ -32,7 +32,7 @@ def kept_ids(area: SweepArea) -> list[int]:
     """The ids of all rows that have not been removed, wherever they lie."""
     found = []
     for kept in area.kept:
-        alive = area.alive(kept)
+        alive = kept.living(area.progress)
         found += ids(kept.run.rows if alive is None else kept.run.rows.take(alive))
     return sorted(found)
 
@@ -40,11 +40,10 @@ def kept_ids(area: SweepArea) -> list[int]:
 def met(area: SweepArea, place: int, rows: list[int], pieces: list[Piece] | None = None) -> None:
     """Note that these rows of a run have met someone (in these parts of their validity)."""
     kept = area.kept[place]
-    kept.matched[rows] = True
-    kept.note()
+    kept.meetings.meet(np.array(rows, np.int64))
     if pieces is not None:
         start, end = (np.array(column, np.int64) for column in zip(*pieces, strict=True))
-        kept.pieces.append((np.array(rows, np.int64), start, end, np.full(len(start), -1)))
+        kept.meetings.cover(np.array(rows, np.int64), start, end, None)
 
 
 def fates(decided: list[Decided]) -> dict[int, tuple[bool, list[Piece]]]:

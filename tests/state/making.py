@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER
 from streamjoin.state import Batch
+from streamjoin.state.row_table import declared
 
 PAYLOAD = pa.schema([("id", pa.int64()), ("note", pa.string())])
 
@@ -64,13 +65,18 @@ def drawn(
 
 def same(one: Batch, two: Batch) -> bool:
     """Whether two batches hold the same rows in the same order, with every array."""
-    tables = [(one.payload, two.payload), (one.proof, two.proof)]
-    arrays = [(getattr(one, name), getattr(two, name)) for name in ("ts", "te", "group", "matchable", "origin", "home")]
-    arrays += list(zip(one.values, two.values, strict=True))
-    return all(_columns(a) == _columns(b) for a, b in tables) and all(
-        a is b if a is None or b is None else a.dtype == b.dtype and np.array_equal(a, b) for a, b in arrays
-    )
+    columns = [(each.kind, getattr(one, each.name), getattr(two, each.name)) for each in declared(Batch)]
+    return all(_same(kind, a, b) for kind, a, b in columns)
 
 
-def _columns(table: pa.Table | None) -> list[list[Any]] | None:
-    return None if table is None else [column.to_pylist() for column in table.columns]
+def _same(kind: str, one: Any, two: Any) -> bool:
+    if one is None or two is None:
+        return one is two
+    if kind in ("payload", "beside"):
+        return _columns(one) == _columns(two)
+    pairs = zip(one, two, strict=True) if kind == "numbered" else [(one, two)]
+    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
+
+
+def _columns(table: pa.Table) -> list[list[Any]]:
+    return [column.to_pylist() for column in table.columns]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from streamjoin.state import Batch, table_from_bytes, table_to_bytes
+from streamjoin.state.row_table import declared
 from tests.state.making import batch, ids, same
 
 PROOF = pa.table({"k": ["a", None, "c"], "n": [1, 2, 3]})
 
 
 def full() -> Batch:
-    return batch(
+    """Rows that have every column there is."""
+    rows = batch(
         [(0, 5), (-3, 2), (7, 9)],
         group=[5, -5, 0],
         values=[[1.5, np.inf, -0.0], [1, 2**62, -3]],
@@ -22,6 +26,11 @@ def full() -> Batch:
         home=[True, False, False],
         proof=PROOF,
     )
+    return replace(rows, holder=np.array([7, -1, 9]), sign=np.array([1, -1, 1], np.int8))
+
+
+def test_the_example_has_every_column() -> None:
+    assert all(getattr(full(), each.name) is not None for each in declared(Batch))
 
 
 VARIANTS = {
@@ -70,6 +79,8 @@ def test_taking_rows_takes_all_that_belongs_to_them(positions: list[int]) -> Non
     assert taken.origin.tolist() == [10 + position for position in positions]
     assert taken.home.tolist() == [position == 0 for position in positions]
     assert taken.matchable.tolist() == [position != 1 for position in positions]
+    assert taken.holder.tolist() == [[7, -1, 9][position] for position in positions]
+    assert taken.sign.tolist() == [[1, -1, 1][position] for position in positions]
 
 
 @pytest.mark.parametrize("mask", [[True, False, True], [False, False, False], [True, True, True]])
@@ -101,6 +112,38 @@ def test_concatenation_takes_a_missing_mark_for_all_can_match() -> None:
     assert Batch.concat([plain, plain]).matchable is None
 
 
+def test_concatenation_takes_a_missing_holder_for_known_ends() -> None:
+    held, plain = replace(batch([(0, 1)]), holder=np.array([5])), batch([(2, 3)], ids=[2])
+    assert Batch.concat([plain, held]).holder.tolist() == [-1, 5]
+    assert Batch.concat([plain, plain]).holder is None
+
+
+@pytest.mark.parametrize("name", ["origin", "home", "sign", "proof"])
+def test_rows_with_and_without_a_column_that_has_no_default_are_not_put_together(name: str) -> None:
+    with pytest.raises(AssertionError, match="cannot be put together"):
+        Batch.concat([full(), replace(full(), **{name: None})])
+
+
+def test_concatenation_does_not_ask_who_may_be_null() -> None:
+    strict = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("note", pa.string())])
+    rows = batch([(0, 1)])
+    both = [rows, replace(rows, payload=rows.payload.cast(strict))]
+    assert ids(Batch.concat(both)) == [0, 0]
+
+
+def test_keys_to_verify_are_told_by_place() -> None:
+    stored = Batch.from_table(full().to_table())
+    assert Batch.concat([full(), stored]).proof.to_pydict() == {
+        "__sj_proof0": ["a", None, "c"] * 2,
+        "__sj_proof1": [1, 2, 3] * 2,
+    }
+
+
+def test_concatenation_copies_into_arrays_that_can_be_written() -> None:
+    frozen = Batch.from_table(table_from_bytes(table_to_bytes(full().to_table())))
+    assert Batch.concat([frozen, frozen]).te.flags.writeable
+
+
 def test_without_matchable_forgets_only_the_mark() -> None:
     rows = full().without_matchable()
     assert rows.matchable is None
@@ -111,3 +154,4 @@ def test_bytes_are_counted_with_the_arrays() -> None:
     rows = batch([(0, 1)] * 10, values=[[1.0] * 10])
     assert rows.nbytes == rows.payload.nbytes + 4 * 80
     assert rows.empty().nbytes < rows.nbytes
+    assert replace(rows, holder=rows.ts, proof=rows.payload).nbytes == 2 * rows.payload.nbytes + 5 * 80

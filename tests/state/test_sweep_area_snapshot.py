@@ -58,14 +58,18 @@ def test_runs_are_stored_under_their_own_names() -> None:
     area = SweepArea(Matching(), tracked=True, covered=True)
     put(area, batch([(0, 5)] * 10))
     (kept,) = area.kept
-    name, notes, (part,) = kept.run.id, kept.notes, kept.parts().names
+    name, notes, (part,) = kept.run.id, kept.meetings.name, kept.parts().names
     before = area.snapshot("left").blobs
     assert set(before) == {f"left/run/{part}", f"left/matched/{name}/{notes}", f"left/pieces/{name}/{notes}"}
     contents = {blob: before[blob] for blob in before}
     met(area, 0, [3], [(0, 1)])
     after = area.snapshot("left").blobs
-    assert kept.notes != notes, "what has changed gets another name"
-    assert set(after) == {f"left/run/{part}", f"left/matched/{name}/{kept.notes}", f"left/pieces/{name}/{kept.notes}"}
+    assert kept.meetings.name != notes, "what has changed gets another name"
+    assert set(after) == {
+        f"left/run/{part}",
+        f"left/matched/{name}/{kept.meetings.name}",
+        f"left/pieces/{name}/{kept.meetings.name}",
+    }
     assert {blob: before[blob] for blob in before} == contents, "what was saved does not change with the area"
     assert after[f"left/run/{part}"] == contents[f"left/run/{part}"], "a run need not be written again"
     assert [kept.run.id for kept in restored(area).kept] == [name]

@@ -43,7 +43,7 @@ def test_pieces_go_with_their_rows() -> None:
     put(area, batch([(0, 5), (0, 9), (0, 9)]))
     met(area, 0, [0, 1, 1], [(1, 2), (3, 4), (5, 6)])
     assert fates(list(area.purge(5))) == {0: (True, [(1, 2)])}
-    assert len(area.kept[0].all_pieces()[0]) == 2, "pieces of rows that have left are not kept"
+    assert len(area.kept[0].meetings.all_pieces()[0]) == 2, "pieces of rows that have left are not kept"
     met(area, 0, [1], [(7, 9)])
     assert fates(list(area.purge(9))) == {1: (True, [(3, 4), (5, 6), (7, 9)]), 2: (False, [])}
 

@@ -10,7 +10,7 @@ import pytest
 
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.state import Batch, Ends, Matching, SweepArea
-from streamjoin.state.sweep_area import Kept
+from streamjoin.state.kept import Kept
 from tests.state.making import batch, ids
 from tests.state.storing import Store, moved
 
@@ -41,7 +41,7 @@ def there(area: SweepArea) -> list[int]:
     """Rows that can still be found."""
     found = []
     for kept in area.kept:
-        alive = area.alive(kept)
+        alive = kept.living(area.progress)
         found += ids(kept.run.rows if alive is None else kept.run.rows.take(alive))
     return sorted(found)
 
@@ -158,14 +158,13 @@ def test_an_end_that_is_learned_behind_progress_does_not_move_the_marks_of_other
     (kept,) = area.kept
     if stored_at_once:
         store.save(area.snapshot("area"))
-    kept.matched[[0, 1]] = True
-    kept.note()
+    kept.meetings.meet(np.array([0, 1]))
     area.settle(ends((2, 8)))
     assert purged(area, 10) == [2]
     area = moved(area, SweepArea(Matching(), tracked=True), store, "area")
     assert there(area) == [1, 3, 4, 5]
     assert purged(area, 11) == []
-    assert len(area.kept[0].matched) == len(area.kept[0].run) == 5
+    assert len(area.kept[0].meetings.met) == len(area.kept[0].run) == 5
     (decided,) = area.purge(FOREVER)
     assert dict(zip(ids(decided.rows), decided.matched.tolist(), strict=True)) == {
         1: True,
@@ -222,12 +221,10 @@ def test_pieces_end_when_the_partner_does() -> None:
     """A covered area hands out where a row had a partner: up to the partner's end, or its own."""
     area = SweepArea(Matching(), tracked=True, covered=True)
     kept = put(area, rows((-1, 0, 20), (-1, 1, 20)))
-    assert kept.matched is not None
-    kept.matched[:] = True
-    kept.pieces.append(tuple(np.array(column) for column in ([0, 0, 1], [2, 5, 3], [FOREVER, 9, FOREVER], [7, -1, 8])))
-    kept.note()
-    kept.settle_pieces(ends((7, 4), (99, 1)))
+    kept.meetings.meet(np.array([0, 1]))
+    kept.meetings.cover(*(np.array(column) for column in ([0, 0, 1], [2, 5, 3], [FOREVER, 9, FOREVER], [7, -1, 8])))
+    area.settle_partners(ends((7, 4), (99, 1)))
     area = moved(area, SweepArea(Matching(), tracked=True, covered=True))
-    area.kept[0].settle_pieces(ends((8, 3)))  # this piece turns out to be empty
+    area.settle_partners(ends((8, 3)))  # this piece turns out to be empty
     (decided,) = area.purge(20)
     assert sorted(zip(*(column.tolist() for column in decided.pieces), strict=True)) == [(0, 2, 4), (0, 5, 9)]

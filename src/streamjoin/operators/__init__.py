@@ -3,7 +3,7 @@
 from streamjoin.operators.aggregating import Aggregating
 from streamjoin.operators.asof import AsofJoin
 from streamjoin.operators.best_match import BestMatchJoin
-from streamjoin.operators.contract import Footprint, Operator, Output, Results, Rows
+from streamjoin.operators.contract import Configuration, Context, Footprint, Operator, Output, Results, Rows
 from streamjoin.operators.court import Court
 from streamjoin.operators.multiplicity import Multiplicity
 from streamjoin.operators.nearest import NearestJoin
@@ -19,6 +19,8 @@ __all__ = [
     "Aggregating",
     "AsofJoin",
     "BestMatchJoin",
+    "Configuration",
+    "Context",
     "Court",
     "Footprint",
     "Multiplicity",

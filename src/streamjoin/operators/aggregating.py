@@ -24,12 +24,12 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Aggregate, Method
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.contract import Output, Results
+from streamjoin.operators.contract import ALONE, Context, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import RunningLifetimes, plus_and_minus
 from streamjoin.state import Batch, Blobs, Catalogue, Changes, Ends, GroupAggregates, Pieces, Snapshot
 from streamjoin.state.batch import Indices
-from streamjoin.state.holders import NO_HOLDER, first_holder
+from streamjoin.state.holders import NO_HOLDER
 from streamjoin.state.snapshot import table_from_bytes, table_to_bytes
 
 
@@ -48,7 +48,7 @@ class Aggregating:
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr((self.keys, self.aggregates, described([self.schema]), self.producer, self.bucket, self.method))
+        return repr((self.keys, self.aggregates, described([self.schema]), self.producer, self.method))
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -65,9 +65,9 @@ class Aggregating:
         """The keys, then the aggregates."""
         return pa.schema([*self.key_schema, *GroupAggregates(self.aggregates, self.schema).result_schema])
 
-    def build(self) -> RunningAggregating:
+    def build(self, context: Context = ALONE) -> RunningAggregating:
         """The running operator, empty."""
-        return RunningAggregating(self, Catalogue(self.key_schema))
+        return RunningAggregating(self, Catalogue(self.key_schema), context)
 
 
 @dataclass
@@ -78,7 +78,7 @@ class RunningAggregating(RunningLifetimes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        first = first_holder(self.config.producer, self.config.bucket)
+        first = self.context.first_holder(self.config.producer, self.config.bucket)
         self.groups = OpenGroups(GroupAggregates(self.config.aggregates, self.config.schema), first)
 
     def _rows(self, number: int, batch: Batch) -> pa.Table:

@@ -23,7 +23,7 @@ Not here: rows of the right input that nobody took (`how="full"`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,13 +33,13 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, AsOf, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.errors import UnsupportedError
-from streamjoin.kernels import after, before, sort_order
+from streamjoin.kernels import sort_order
 from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin
-from streamjoin.operators.contract import Output
+from streamjoin.operators.contract import ALONE, Context, Output
 from streamjoin.operators.joining import described
-from streamjoin.state import Batch, History, Kept, KeyTest, SweepArea
+from streamjoin.state import Batch, History, SweepArea, View
 from streamjoin.state.batch import Indices
-from streamjoin.state.history import same_code, tie_order
+from streamjoin.state.history import Lookup, tie_order
 
 LEFT, RIGHT = 0, 1
 
@@ -72,9 +72,9 @@ class AsofJoin(ChoosingJoin):
         """Two operators may share a snapshot iff this is equal."""
         return repr((self.choice, self.how, self.emit, self.late, self.changelog, described(self.schemas)))
 
-    def build(self) -> RunningAsofJoin:
+    def build(self, context: Context = ALONE) -> RunningAsofJoin:
         """The running operator, empty."""
-        return RunningAsofJoin(self)
+        return RunningAsofJoin(self, context)
 
 
 @dataclass
@@ -95,9 +95,9 @@ class Found:
         """Which rows have found someone."""
         return self.run >= 0
 
-    def update(self, which: Mask, run: int, row: Indices, time: Times) -> None:
-        """These rows have found someone nearer."""
-        self.run[which], self.row[which], self.time[which] = run, row[which], time[which]
+    def update(self, which: Indices, run: int, row: Indices, time: Times) -> None:
+        """These left rows have found someone nearer: these rows of a run."""
+        self.run[which], self.row[which], self.time[which] = run, row, time
 
     def update_from(self, which: Mask, other: Found) -> None:
         """These rows take what they have found over there."""
@@ -125,14 +125,14 @@ class RunningAsofJoin(RunningChoosingJoin):
             yield from self._leave_where_sure(ripe)
 
     def _leave_where_sure(self, ripe: Batch) -> Iterator[Output]:
-        left = self._arranged(ripe)
-        found = self._nearest(left, self.area.kept)
+        left, seen = self._arranged(ripe), self.area.view()
+        found = self._nearest(left, seen)
         sure = self._sure(left.ts, found)
         if sure.all():
-            yield from self._decide(left, self._taken(found))
+            yield from self._decide(left, self._taken(found), seen)
             return
         self.waiting.add(left.take(~sure))
-        yield from self._decide(left.take(sure), self._taken(found).of(sure))
+        yield from self._decide(left.take(sure), self._taken(found).of(sure), seen)
 
     def _sure(self, t: Times, found: Found) -> Mask:
         """Which left rows can find nothing nearer than what they have found."""
@@ -156,21 +156,21 @@ class RunningAsofJoin(RunningChoosingJoin):
     def _arranged(self, rows: Batch) -> Batch:
         return rows.take(sort_order([rows.group, rows.ts]))
 
-    def _answer(self, rows: Batch, runs: Sequence[Kept]) -> Answer:
-        return self._taken(self._nearest(rows, runs))
+    def _answer(self, rows: Batch, seen: View) -> Answer:
+        return self._taken(self._nearest(rows, seen))
 
     def _taken(self, found: Found) -> Answer:
         stay = np.flatnonzero(found.there) if self.config.how == "inner" else np.arange(len(found.run))
         return Answer(stay, found.run[stay], found.row[stay])
 
-    def _nearest(self, left: Batch, runs: Sequence[Kept]) -> Found:
-        """The nearest right row of these runs, within the tolerance."""
+    def _nearest(self, left: Batch, seen: View) -> Found:
+        """The nearest right row of those to be seen, within the tolerance."""
         choice = self.config.choice
         found = Found.nobody(len(left))
         if choice.looks_back:
-            found = self._look(left, runs, before)
+            found = self._look(left, seen, ahead=False)
         if choice.looks_ahead:
-            ahead = self._look(left, runs, after)
+            ahead = self._look(left, seen, ahead=True)
             nearer = ahead.there & ~found.there
             both = ahead.there & found.there
             nearer |= both & (_distance(left.ts, ahead.time) < _distance(left.ts, found.time))
@@ -180,46 +180,29 @@ class RunningAsofJoin(RunningChoosingJoin):
             found.run[far], found.row[far] = -1, -1
         return found
 
-    def _look(self, left: Batch, runs: Sequence[Kept], kernel: Any) -> Found:
+    def _look(self, left: Batch, seen: View, *, ahead: bool) -> Found:
         """The nearest in one direction, over all runs."""
         found = Found.nobody(len(left))
-        for number, kept in enumerate(runs):
-            right = kept.run.rows
-            row = kernel((left.group, left.ts), (right.group, right.ts), strict=not self.config.choice.exact)
-            there = row >= 0
-            if not there.any():
-                continue
-            if left.proof is not None:
-                _check_keys(left, right, there, row)
-            time = right.ts[np.maximum(row, 0)]
-            known = there & found.there
-            nearer = (there & ~found.there) | (known & (time > found.time if kernel is before else time < found.time))
-            tied = np.flatnonzero(known & (time == found.time))
+        lookup = Lookup(ahead=ahead, exact=self.config.choice.exact)
+        for meeting in seen.probe(lookup.run_of(left), by=lookup):
+            rows, time = meeting.mine, meeting.kept.run.rows.ts[meeting.theirs]
+            known, best = found.there[rows], found.time[rows]
+            nearer = ~known | (time < best if ahead else time > best)
+            tied = np.flatnonzero(known & (time == best))
             if len(tied):
-                nearer[tied[self._wins(found, runs, number, row, tied)]] = True
-            found.update(nearer, number, row, time)
+                nearer[tied] = self._wins(found, rows[tied], seen, meeting.number, meeting.theirs[tied])
+            found.update(rows[nearer], meeting.number, meeting.theirs[nearer], time[nearer])
         return found
 
-    def _wins(self, found: Found, runs: Sequence[Kept], number: int, row: Indices, tied: Indices) -> Mask:
+    def _wins(self, found: Found, rows: Indices, seen: View, number: int, positions: Indices) -> Mask:
         """Where two runs have a right row of the same time for a left row: whether run `number` has the one to take."""
-        challengers = runs[number].run.rows.payload.take(pa.array(row[tied]))
-        wins = np.zeros(len(tied), np.bool_)
-        for other in np.unique(found.run[tied]):
-            mine = np.flatnonzero(found.run[tied] == other)
-            champions = runs[other].run.rows.payload.take(pa.array(found.row[tied[mine]]))
-            both = pa.concat_tables([champions, challengers.take(pa.array(mine))])
-            which = np.tile(np.arange(len(mine)), 2)
-            last = tie_order(both, which, self.config.choice.tie_break)[1::2]
-            wins[mine[which[last]]] = last >= len(mine)
-        return wins
+        champions = seen.payload(found.run[rows], found.row[rows])
+        challengers = seen.payload(np.full(len(rows), number), positions)
+        which = np.tile(np.arange(len(rows)), 2)
+        last = tie_order(pa.concat_tables([champions, challengers]), which, self.config.choice.tie_break)[1::2]
+        return np.asarray(last >= len(rows), np.bool_)
 
 
 def _distance(one: Times, two: Times) -> Any:
     """How far apart two times are; unsigned, because the distance of two int64 may not be one."""
     return np.maximum(one, two).view(np.uint64) - np.minimum(one, two).view(np.uint64)
-
-
-def _check_keys(left: Batch, right: Batch, there: Mask, row: Indices) -> None:
-    """Equal group codes that are hashes: the keys themselves must be equal."""
-    if not KeyTest().holds(left, np.flatnonzero(there), right, row[there]).all():
-        raise same_code()

@@ -30,7 +30,6 @@ several buckets, each says whom it saw taken, and `verdict` decides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -44,8 +43,9 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import order_keys, rivals, undominated
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
 from streamjoin.operators.choosing import ChoosingJoin
+from streamjoin.operators.contract import ALONE, Context
 from streamjoin.operators.joining import described
-from streamjoin.state import Kept, Matching
+from streamjoin.state import Matching, View
 from streamjoin.state.batch import Indices
 
 
@@ -97,9 +97,9 @@ class BestMatchJoin(ChoosingJoin):
             *which, self.how, self.emit, self.late, self.changelog, self.replicated, described(self.schemas),
         ))  # fmt: skip
 
-    def build(self) -> RunningBestMatchJoin:
+    def build(self, context: Context = ALONE) -> RunningBestMatchJoin:
         """The running operator, empty."""
-        return RunningBestMatchJoin(self)
+        return RunningBestMatchJoin(self, context)
 
 
 @dataclass
@@ -111,7 +111,7 @@ class RunningBestMatchJoin(RunningCandidatesJoin):
     def _distances(self, left: Values, right: Values) -> list[npt.NDArray[Any]]:
         return [distances(*each) for each in zip(self.config.dimensions, left, right, strict=True)]
 
-    def _best(self, found: Candidates, runs: Sequence[Kept]) -> Indices:
+    def _best(self, found: Candidates, seen: View) -> Indices:
         """Which candidates no other one of their row dominates."""
         if not len(found.row):
             return np.empty(0, np.int64)

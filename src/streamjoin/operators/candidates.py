@@ -7,7 +7,7 @@ joined then, in one step with all its candidates.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -18,7 +18,7 @@ from streamjoin.algebra import FOREVER
 from streamjoin.algebra.interval import Mask, saturating_add
 from streamjoin.operators.choosing import Answer, Choosing, RunningChoosingJoin
 from streamjoin.operators.contract import Output
-from streamjoin.state import Batch, Kept, Matching, SweepArea
+from streamjoin.state import Batch, Matching, SweepArea, View
 from streamjoin.state.batch import Indices
 
 ROWS_AT_ONCE: Final = 1 << 16  # so many rows find their candidates before the best of them are chosen
@@ -61,7 +61,7 @@ class RunningCandidatesJoin(RunningChoosingJoin):
         """How far apart pairs are, from the values of both sides."""
 
     @abstractmethod
-    def _best(self, found: Candidates, runs: Sequence[Kept]) -> Indices:
+    def _best(self, found: Candidates, seen: View) -> Indices:
         """Which of the candidates, ordered by row, are taken; in order."""
 
     def _new_area(self) -> SweepArea:
@@ -76,16 +76,17 @@ class RunningCandidatesJoin(RunningChoosingJoin):
         if final is None or self.config.changelog:
             return
         final = self._arranged(final)
+        seen = self.area.view()
         for first in range(0, len(final), ROWS_AT_ONCE):
             rows = final.take(np.arange(first, min(first + ROWS_AT_ONCE, len(final))))
-            yield from self._decide(rows, self._answer(rows, self.area.kept))
+            yield from self._decide(rows, self._answer(rows, seen), seen)
 
     def _arranged(self, rows: Batch) -> Batch:
         return self.config.matching.sorted_run(rows).rows
 
-    def _answer(self, rows: Batch, runs: Sequence[Kept]) -> Answer:
-        found = self._candidates(rows, runs)
-        best = found.take(self._best(found, runs))
+    def _answer(self, rows: Batch, seen: View) -> Answer:
+        found = self._candidates(rows, seen)
+        best = found.take(self._best(found, seen))
         row, run, position = best.row, best.run, best.position
         if self._stays(self.chooser):
             alone = np.ones(len(rows), np.bool_)
@@ -95,20 +96,19 @@ class RunningCandidatesJoin(RunningChoosingJoin):
             row, run, position = (np.concatenate(both) for both in ((row, lonely), (run, nobody), (position, nobody)))
         return Answer(row, run, position)
 
-    def _candidates(self, rows: Batch, runs: Sequence[Kept]) -> Candidates:
+    def _candidates(self, rows: Batch, seen: View) -> Candidates:
         """All candidates of these rows, ordered by row."""
         mine = self.config.matching.run_of(rows)
         none = np.empty(0, np.int64)
         row, run, position = [none], [none], [none]
         distances: list[list[npt.NDArray[Any]]] = []
-        for number, kept in enumerate(runs):
-            sides = (mine, kept.run) if self.chooser == 0 else (kept.run, mine)
-            for pair in self.config.matching.pairs(*sides):
-                row.append(pair[self.chooser])
-                run.append(np.full(len(pair[0]), number))
-                position.append(pair[self.other])
-                left, right = ([values[pair[n]] for values in sides[n].rows.values] for n in (0, 1))
-                distances.append(self._distances(left, right))
+        for meeting in seen.probe(mine, self.chooser):
+            row.append(meeting.mine)
+            run.append(np.full(len(meeting.mine), meeting.number))
+            position.append(meeting.theirs)
+            values = [column[meeting.mine] for column in rows.values]
+            others = [column[meeting.theirs] for column in meeting.kept.run.rows.values]
+            distances.append(self._distances(*((values, others) if self.chooser == 0 else (others, values))))
         columns = [np.concatenate(column) for column in zip(*distances, strict=True)]
         found = Candidates(np.concatenate(row), np.concatenate(run), np.concatenate(position), columns)
         return found.take(np.argsort(found.row, kind="stable"))

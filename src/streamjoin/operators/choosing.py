@@ -16,7 +16,7 @@ row that waits could take.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -30,7 +30,7 @@ from streamjoin.operators.joining import Part, RunningJoin, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import Fingerprinted
-from streamjoin.state import Batch, Kept, Snapshot, SweepArea
+from streamjoin.state import Batch, Kept, Snapshot, SweepArea, View
 from streamjoin.state.batch import Indices
 
 
@@ -110,6 +110,7 @@ class RunningChoosingJoin(RunningJoin):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        assert self.context.owner is None, "whoever chooses must see all candidates in one bucket"
         self.chooser, self.other = self.config.chooser, 1 - self.config.chooser
         self.area = self._new_area()
         self.waiting = HeldRows()
@@ -125,8 +126,8 @@ class RunningChoosingJoin(RunningJoin):
         """The rows in the order in which they look for others."""
 
     @abstractmethod
-    def _answer(self, rows: Batch, runs: Sequence[Kept]) -> Answer:
-        """What arranged rows take of these runs."""
+    def _answer(self, rows: Batch, seen: View) -> Answer:
+        """What arranged rows take of what they see."""
 
     @abstractmethod
     def _choose_final(self) -> Iterator[Output]:
@@ -171,20 +172,21 @@ class RunningChoosingJoin(RunningJoin):
 
     def _announce(self) -> Iterator[Output]:
         """What rows take now that they did not take before, and what they took before and do no longer."""
-        runs, fresh = self.area.kept, self.area.kept[self.announced :]
-        if fresh and self.waiting.parts:
+        seen, fresh = self.area.view(), self.area.view(since=self.announced)
+        if len(fresh) and self.waiting.parts:
             rows = self._arranged(self.waiting.all())
             reached = self._answer(rows, fresh)
             touched = np.unique(reached.row[reached.run >= 0])
             if len(touched):
                 rows = rows.take(touched)
-                before, now = self._answer(rows, runs[: self.announced]), self._answer(rows, runs)
-                yield from self._results(rows, before.without(now), retracted=True)
-                yield from self._results(rows, now.without(before))
-        self.announced = len(runs)
+                before = self._answer(rows, self.area.view(until=self.announced))
+                now = self._answer(rows, seen)
+                yield from self._results(rows, before.without(now), seen, retracted=True)
+                yield from self._results(rows, now.without(before), seen)
+        self.announced = len(seen)
         for batch in self.newcomers:
             rows = self._arranged(batch)
-            yield from self._results(rows, self._answer(rows, runs))
+            yield from self._results(rows, self._answer(rows, seen), seen)
             self.waiting.add(batch)
         self.newcomers = []
 
@@ -202,24 +204,20 @@ class RunningChoosingJoin(RunningJoin):
                     yield Rows("candidate", self.other, lonely)
             elif len(lonely):
                 yield from self._leave(self._alone(self.other, lonely))
-        self.announced = len(self.area.kept)
+        self.announced = self.area.runs
         yield from self._release()
 
     # -- results leave -------------------------------------------------------------------------------------------------
 
-    def _decide(self, rows: Batch, answer: Answer) -> Iterator[Output]:
+    def _decide(self, rows: Batch, answer: Answer, seen: View) -> Iterator[Output]:
         """Rows that are final leave with what they take. A changelog has said so already."""
         if not self.config.changelog:
-            yield from self._results(rows, answer)
+            yield from self._results(rows, answer, seen)
 
-    def _results(self, rows: Batch, answer: Answer, *, retracted: bool = False) -> Iterator[Output]:
+    def _results(self, rows: Batch, answer: Answer, seen: View, *, retracted: bool = False) -> Iterator[Output]:
         """Pairs as results, run by run; then the rows that take nobody."""
-        for number, kept in enumerate(self.area.kept):
-            mine = np.flatnonzero(answer.run == number)
-            if not len(mine):
-                continue
-            if kept.matched is not None:
-                yield from self._mark(kept, answer.position[mine])
+        for kept, mine in seen.parted(answer.run):
+            yield from self._mark(kept, answer.position[mine])
             chosen = rows.take(answer.row[mine])
             members = [chosen.payload, kept.run.rows.payload.take(pa.array(answer.position[mine]))]
             payload = side_by_side(members if self.chooser == 0 else members[::-1])
@@ -230,14 +228,8 @@ class RunningChoosingJoin(RunningJoin):
 
     def _mark(self, kept: Kept, taken: Indices) -> Iterator[Output]:
         """Rows are taken; other buckets must know of those that are not at home here."""
-        assert kept.matched is not None
-        newly = np.unique(taken)
-        newly = newly[~kept.matched[newly]]
-        if not len(newly):
-            return
-        kept.matched[newly] = True
-        kept.note()
-        if self.config.replicated[self.other]:
+        newly = taken[:0] if kept.meetings is None else kept.meetings.meet(taken)
+        if len(newly) and self.config.replicated[self.other]:
             met = kept.run.rows.take(newly)
             assert met.home is not None
             abroad = met.take(~met.home)
@@ -282,4 +274,4 @@ class RunningChoosingJoin(RunningJoin):
 
     def restore(self, snapshot: Snapshot) -> None:
         super().restore(snapshot)
-        self.announced = len(self.area.kept)
+        self.announced = self.area.runs

@@ -3,10 +3,17 @@
     on_batch(input, batch)    rows arrive; results that can leave at once come back
     on_batches_end()          all batches of a micro-batch are there
     on_ends(input, ends)      ends of rows that came before, and were not known then
+    on_seen(input, t)         the input has shown a row at `t`, here or elsewhere
     on_progress(input, t)     no on-time row with `ts < t` comes on this input any more
     on_end()                  nothing comes any more on any input; everything held leaves
     progress                  no result with a smaller `ts` leaves any more
+    joined                    rows that end here or earlier have met all whom they can meet
+    times, figures            how far each input is, and what has been counted
+    footprint                 what is kept
     snapshot() / restore(s)   go on elsewhere, as if nothing had happened
+
+Whoever runs an operator uses nothing else of it. What an operator means is a configuration, a frozen value that checks
+itself; where it runs is a `Context`, and `build(context)` makes the running operator of the two.
 
 The caller hands over all batches of a micro-batch, then moves progress: a row is late only against progress that
 earlier micro-batches made. What comes back is an iterator, so that a large result never lies in memory as a whole; the
@@ -20,19 +27,65 @@ that reaches them, and a row whose end is unknown can still meet everyone who co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra.interval import Mask, Times
-from streamjoin.state import Batch, Ends, Snapshot
-from streamjoin.state.batch import Indices, Signs, with_columns
-from streamjoin.state.holders import NO_HOLDER
+from streamjoin.algebra import Progress
+from streamjoin.algebra.interval import Mask
+from streamjoin.state import Batch, Ends, Matching, PairTest, Snapshot
+from streamjoin.state.batch import NO_HOLDER, Indices, Signs
+from streamjoin.state.holders import first_holder
+from streamjoin.state.row_table import RowTable, optional, whole
 
 RowsName = Literal["late", "candidate", "witness"]
+
+
+# Of rows of an input that may also have gone to other buckets: which of them are at home in this one.
+HomeTest = Callable[[int, Batch], Mask]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where an operator runs, and what it may use there."""
+
+    bucket: int = 0
+    producer: int = 0  # sets its holders apart from those of other operators
+    owner: PairTest | None = None  # which pairs belong to this bucket, where they meet in several
+    home: HomeTest | None = None  # which replicas of rows are at home here
+    memory: int | None = None  # bytes it may use; None: no limit
+    scratch: str | None = None  # a folder for what does not fit
+
+    def first_holder(self, producer: int = 0, bucket: int = 0) -> int:
+        """The first of the holders that the operator may give out; its configuration may say whose they are.
+
+        >>> Context(bucket=3).first_holder() == Context().first_holder(bucket=3) == first_holder(0, 3)
+        True
+        """
+        return first_holder(producer or self.producer, bucket or self.bucket)
+
+    def owned(self, matching: Matching) -> Matching:
+        """The same matching, which finds only pairs that belong here."""
+        return matching if self.owner is None else replace(matching, tests=(*matching.tests, self.owner))
+
+
+ALONE: Final = Context()  # one bucket, one operator
+
+
+class Configuration(Protocol):
+    """What an operator is to do."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Two operators may share a snapshot iff this is equal, and they run in the same bucket."""
+        ...
+
+    def build(self, context: Context = ALONE) -> Operator:
+        """The running operator, empty."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -58,66 +111,19 @@ class Footprint:
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(RowTable):
     """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity. In a
     changelog they may be `retracted`: results no longer. Where an end is not known yet, `holder` says who will know it.
     With a `sign` they are plus and minus tuples: what appears or disappears at `ts`, told apart by `holder`.
     """
 
-    payload: pa.Table
-    ts: Times
-    te: Times
-    retracted: bool = False
-    holder: Indices | None = None
+    retracted: bool = field(default=False, metadata=whole())
+    holder: Indices | None = field(default=None, metadata=optional(NO_HOLDER))
     sign: Signs | None = None
-
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of payload and validity."""
-        return int(self.payload.nbytes) + self.ts.nbytes + self.te.nbytes
-
-    def take(self, rows: Indices | Mask) -> Results:
-        """The results at these positions, or where this mask is true."""
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
-        holder = None if self.holder is None else self.holder[rows]
-        payload = self.payload.take(pa.array(rows)) if self.payload.num_columns else self.payload
-        sign = None if self.sign is None else self.sign[rows]
-        return Results(payload, self.ts[rows], self.te[rows], self.retracted, holder, sign)
 
     def sorted(self) -> Results:
         """The same results ordered by (ts, te)."""
         return self.take(np.lexsort((self.te, self.ts)))
-
-    def to_table(self) -> pa.Table:
-        """The results as one Arrow table, to be stored or sent."""
-        table = with_columns(self.payload, ts=self.ts, te=self.te)
-        return table if self.holder is None else with_columns(table, holder=self.holder)
-
-    @staticmethod
-    def from_table(table: pa.Table) -> Results:
-        """The inverse of `to_table`."""
-        arrays = {name: table[name].to_numpy() for name in ("ts", "te", "holder") if name in table.column_names}
-        return Results(table.drop_columns(list(arrays)).combine_chunks(), **arrays)
-
-    @staticmethod
-    def concat(parts: Sequence[Results]) -> Results:
-        """All results of several, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        holder = None
-        if any(part.holder is not None for part in parts):
-            known = [np.full(len(part), NO_HOLDER) if part.holder is None else part.holder for part in parts]
-            holder = np.concatenate(known)
-        return Results(
-            pa.concat_tables([part.payload for part in parts]).combine_chunks(),
-            np.concatenate([part.ts for part in parts]),
-            np.concatenate([part.te for part in parts]),
-            holder=holder,
-        )
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,8 @@ class Operator(ABC):
     """A running operator."""
 
     inputs: int
-    figures: dict[str, int]
+    figures: dict[str, int]  # what has been counted so far, by name
+    times: Progress  # of each input
 
     @abstractmethod
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
@@ -150,6 +157,10 @@ class Operator(ABC):
         """Ends of an input's rows become known, before its progress reaches them. Most inputs have only known ends."""
         yield from ()
 
+    def on_seen(self, number: int, largest: int) -> None:
+        """The largest time stamp that the input has shown, in whichever bucket. Most operators go by progress alone."""
+        return
+
     @abstractmethod
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         """An input's progress has reached `time`."""
@@ -162,6 +173,11 @@ class Operator(ABC):
     @abstractmethod
     def progress(self) -> int:
         """No result with a smaller `ts` leaves any more."""
+
+    @property
+    def joined(self) -> int:
+        """Rows that end here or earlier have met all whom they can meet: nothing more is said of them."""
+        return self.progress
 
     @property
     @abstractmethod

@@ -19,8 +19,16 @@ import pyarrow as pa
 
 from streamjoin.algebra import Progress
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.contract import Footprint, Output, Results, null_rows, side_by_side
-from streamjoin.operators.lateness import HomeTest
+from streamjoin.operators.contract import (
+    ALONE,
+    Context,
+    Footprint,
+    HomeTest,
+    Output,
+    Results,
+    null_rows,
+    side_by_side,
+)
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.operators.saving import Fingerprinted, OperatorOfParts
 from streamjoin.state import Batch, PendingEnds, SweepArea
@@ -33,11 +41,12 @@ class RunningJoin(OperatorOfParts):
     """A join of two inputs at work."""
 
     config: Fingerprinted
+    context: Context = ALONE
     inputs: int = 2
     figures: dict[str, int] = field(default_factory=dict)
-    home_test: HomeTest | None = None  # so that a late row is counted once, wherever it has gone
 
     def __post_init__(self) -> None:
+        self.home_test: HomeTest | None = self.context.home  # a late row is counted once, wherever it has gone
         self.times = Progress(2)
         self.held = HeldResults()
         self.early = [HeldResults(), HeldResults()]
@@ -96,7 +105,7 @@ class RunningJoin(OperatorOfParts):
 
 def _footprint(part: Part) -> Footprint:
     if isinstance(part, SweepArea):
-        return Footprint(part.rows, part.nbytes, len(part.kept), part.removed)
+        return Footprint(part.rows, part.nbytes, part.runs, part.removed)
     if isinstance(part, PendingEnds):
         return Footprint(len(part), part.nbytes, len(part.parts))
     return part.footprint

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 from streamjoin.algebra import LatePolicy
 from streamjoin.algebra.interval import Mask
 from streamjoin.errors import LateRowError
-from streamjoin.operators.contract import Rows
+from streamjoin.operators.contract import HomeTest, Rows
 from streamjoin.state import Batch
-
-# Of rows of an input that may also have gone to other buckets: which of them are counted in this one.
-HomeTest = Callable[[int, Batch], Mask]
 
 
 def without_late(

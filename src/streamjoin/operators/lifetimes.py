@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.contract import Footprint, Output, Results
+from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results
 from streamjoin.operators.saving import Fingerprinted, OperatorOfParts
 from streamjoin.state import Batch, Blobs, Catalogue, Ends, HolderIndex, Snapshot, TimeQueue, UnknownEnds
 from streamjoin.state.batch import Indices
@@ -80,6 +80,7 @@ class RunningLifetimes(OperatorOfParts):
 
     config: LifetimesConfig
     catalogue: Catalogue
+    context: Context = ALONE
     figures: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -23,11 +23,11 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, Method
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import OPERATORS
-from streamjoin.operators.contract import Output, Results
+from streamjoin.operators.contract import ALONE, Context, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import RunningLifetimes, plus_and_minus, sorted_events
 from streamjoin.state import Batch, Catalogue, Ends, OpenPieces
-from streamjoin.state.holders import NO_HOLDER, first_holder
+from streamjoin.state.holders import NO_HOLDER
 
 SetOperator = Literal["distinct", "except", "intersect", "except all", "intersect all"]
 
@@ -50,11 +50,11 @@ class Multiplicity:
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr((self.operator, described([self.schema]), self.producer, self.bucket, self.method))
+        return repr((self.operator, described([self.schema]), self.producer, self.method))
 
-    def build(self) -> RunningMultiplicity:
+    def build(self, context: Context = ALONE) -> RunningMultiplicity:
         """The running operator, empty."""
-        return RunningMultiplicity(self, Catalogue(self.schema))
+        return RunningMultiplicity(self, Catalogue(self.schema), context)
 
 
 @dataclass
@@ -65,7 +65,7 @@ class RunningMultiplicity(RunningLifetimes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        first = first_holder(self.config.producer, self.config.bucket)
+        first = self.context.first_holder(self.config.producer, self.config.bucket)
         self.pieces = OpenPieces(OPERATORS.index(self.config.operator), first)
 
     def _rows(self, number: int, batch: Batch) -> pa.Table:

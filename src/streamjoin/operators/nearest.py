@@ -17,7 +17,6 @@ content, others are not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,8 +29,9 @@ from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
 from streamjoin.operators.choosing import ChoosingJoin
+from streamjoin.operators.contract import ALONE, Context
 from streamjoin.operators.joining import described
-from streamjoin.state import Kept, Matching
+from streamjoin.state import Matching, View
 from streamjoin.state.batch import Indices
 from streamjoin.state.history import tie_order
 
@@ -71,9 +71,9 @@ class NearestJoin(ChoosingJoin):
         """Two operators may share a snapshot iff this is equal."""
         return repr((self.choice, self.within, self.how, self.emit, self.late, self.changelog, described(self.schemas)))
 
-    def build(self) -> RunningNearestJoin:
+    def build(self, context: Context = ALONE) -> RunningNearestJoin:
         """The running operator, empty."""
-        return RunningNearestJoin(self)
+        return RunningNearestJoin(self, context)
 
 
 @dataclass
@@ -86,7 +86,7 @@ class RunningNearestJoin(RunningCandidatesJoin):
         axes = len(self.config.within.left)
         return [self.config.within.measure(left[:axes], right[:axes])]
 
-    def _best(self, found: Candidates, runs: Sequence[Kept]) -> Indices:
+    def _best(self, found: Candidates, seen: View) -> Indices:
         """The k nearest of each row."""
         distance, k = found.distances[0] if found.distances else np.empty(0), self.config.choice.k
         order = sort_order([found.row, distance])
@@ -97,19 +97,14 @@ class RunningNearestJoin(RunningCandidatesJoin):
         if len(last):
             tied = _runs_around(row, distance, last)
             order = order.copy()
-            order[tied] = order[tied][self._tie_order(found.take(order[tied]), runs)]
+            order[tied] = order[tied][self._tie_order(found.take(order[tied]), seen)]
         return order[rank < k]
 
-    def _tie_order(self, tied: Candidates, runs: Sequence[Kept]) -> Indices:
+    def _tie_order(self, tied: Candidates, seen: View) -> Indices:
         """Candidates that are equally far from their row: the one to take first."""
-        payload, place = [], []
-        for number in np.unique(tied.run):
-            mine = np.flatnonzero(tied.run == number)
-            payload.append(runs[number].run.rows.payload.take(pa.array(tied.position[mine])))
-            place.append(mine)
-        back = np.concatenate(place)
+        payload = seen.payload(tied.run, tied.position)
         # The greatest comes first, so everything is turned around: the rows, and what they are grouped by.
-        return back[tie_order(pa.concat_tables(payload), -tied.row[back], self.config.choice.tie_break)[::-1]]
+        return tie_order(payload, -tied.row, self.config.choice.tie_break)[::-1]
 
 
 def _runs_around(row: Indices, distance: npt.NDArray[Any], places: Indices) -> Indices:

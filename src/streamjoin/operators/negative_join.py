@@ -26,14 +26,13 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, How, Progress
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import OPERATORS, combine_hashes
-from streamjoin.operators.contract import Footprint, Output, side_by_side
+from streamjoin.operators.contract import ALONE, Context, Footprint, Output, side_by_side
 from streamjoin.operators.joining import described, padded_payload
 from streamjoin.operators.lifetimes import plus_and_minus
 from streamjoin.operators.saving import OperatorOfParts
 from streamjoin.operators.temporal_join import TRACKED
 from streamjoin.state import Batch, Catalogue, Ends, Kept, Matching, OpenPieces, Run, SweepArea, TimeQueue
 from streamjoin.state.batch import Indices, with_columns
-from streamjoin.state.holders import first_holder
 
 _POSITIVE = np.int64(0x7FFFFFFFFFFFFFFF)
 
@@ -52,11 +51,11 @@ class NegativeJoin:
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         what = (self.matching.first, self.matching.tests, self.how, described(self.schemas))
-        return repr(("negative join", *what, self.producer, self.bucket))
+        return repr(("negative join", *what, self.producer))
 
-    def build(self) -> RunningNegativeJoin:
+    def build(self, context: Context = ALONE) -> RunningNegativeJoin:
         """The running operator, empty."""
-        return RunningNegativeJoin(self)
+        return RunningNegativeJoin(self, context)
 
 
 @dataclass
@@ -102,16 +101,18 @@ class RunningNegativeJoin(OperatorOfParts):
     """A join of plus and minus tuples at work."""
 
     config: NegativeJoin
+    context: Context = ALONE
     inputs: int = 2
     figures: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         config = self.config
         self.times = Progress(2)
-        self.areas = [SweepArea(config.matching), SweepArea(config.matching)]
+        matching = self.context.owned(config.matching)
+        self.areas = [SweepArea(matching), SweepArea(matching)]
         self.appearing, self.going = [TimeQueue(), TimeQueue()], [TimeQueue(), TimeQueue()]
         kind = OPERATORS.index("intersect" if config.how == "semi" else "except")
-        first = first_holder(config.producer, config.bucket)
+        first = self.context.first_holder(config.producer, config.bucket)
         # Numbers of padded rows: each input has half of what this operator may give out.
         self.partners = [
             Partners(schema, kind, first + number * (1 << 39)) if tracked else None
@@ -136,9 +137,6 @@ class RunningNegativeJoin(OperatorOfParts):
         new = [self._appear(each, least) for each in (0, 1)]
         gone = [self._go(each, new[each], least) for each in (0, 1)]
         yield from self._pairs_appear(new)
-        for each, kept in enumerate(new):
-            if kept is not None:
-                self.areas[each].kept.append(kept)
         yield from self._pairs_go(gone)
         for each, partners in enumerate(self.partners):
             for payload, times, ids, sign in partners.sweep() if partners is not None else ():
@@ -158,7 +156,7 @@ class RunningNegativeJoin(OperatorOfParts):
             partners.note(rows.payload, rows.holder, rows.ts, 0, 1)
         if rows.matchable is not None:
             rows = rows.take(rows.matchable).without_matchable()
-        return Kept(self.config.matching.sorted_run(rows)) if len(rows) else None
+        return self.areas[number].newcomer(self.config.matching.sorted_run(rows)) if len(rows) else None
 
     def _go(self, number: int, new: Kept | None, before: int) -> Ends:
         """Rows that go before `before`: from now on it is known when."""
@@ -175,39 +173,31 @@ class RunningNegativeJoin(OperatorOfParts):
         return ends
 
     def _pairs_appear(self, new: list[Kept | None]) -> Iterator[Output]:
-        one, two = new
-        for kept in self.areas[1].kept:
-            yield from self._say(one, kept, 1)
-        for kept in self.areas[0].kept:
-            yield from self._say(kept, two, 1)
-        yield from self._say(one, two, 1)
+        """Probe, then insert: the new ones of input 1 find those of input 0 among the others."""
+        for number, kept in enumerate(new):
+            if kept is not None:
+                yield from self._say(kept.run, number, 1)
+                self.areas[number].insert(kept)
 
     def _pairs_go(self, gone: list[Ends]) -> Iterator[Output]:
         for number, ends in enumerate(gone):
-            for kept in self.areas[number].kept:
-                rows, _ = kept.index.find(ends) if kept.expiry is not None else (np.empty(0, np.int64), None)
-                if len(rows):
-                    going = self.config.matching.run_of(kept.run.rows.take(np.sort(rows)))
-                    for other in self.areas[1 - number].kept:
-                        pair = (going, other.run) if number == 0 else (other.run, going)
-                        yield from self._say_runs(*pair, -1, first_to_go=number)
+            for going in self.areas[number].holding(ends):
+                yield from self._say(going, number, -1)
 
-    def _say(self, one: Kept | None, two: Kept | None, sign: int) -> Iterator[Output]:
-        if one is not None and two is not None:
-            yield from self._say_runs(one.run, two.run, sign)
-
-    def _say_runs(self, one: Run, two: Run, sign: int, first_to_go: int = 0) -> Iterator[Output]:
-        """Pairs appear, or disappear with the members of input `first_to_go`."""
-        for i, j in self.config.matching.pairs(one, two):
-            ends = one.rows.te[i], two.rows.te[j]
-            time = np.maximum(one.rows.ts[i], two.rows.ts[j])
+    def _say(self, run: Run, side: int, sign: int) -> Iterator[Output]:
+        """Pairs of these rows of input `side` appear, or disappear with them."""
+        for meeting in self.areas[1 - side].probe(run, side):
+            rows, others, mine, theirs = run.rows, meeting.kept.run.rows, meeting.mine, meeting.theirs
+            time = np.maximum(rows.ts[mine], others.ts[theirs])
             if sign < 0:
-                # At the same time: input 0 says it.
-                first = ends[0] <= ends[1] if first_to_go == 0 else ends[1] < ends[0]
-                i, j, time = i[first], j[first], ends[first_to_go][first]
-            if not len(i):
+                # Who goes first says it; at the same time input 0.
+                time, end = rows.te[mine], others.te[theirs]
+                first = time <= end if side == 0 else time < end
+                mine, theirs, time = mine[first], theirs[first], time[first]
+            if not len(mine):
                 continue
-            members = one.rows.take(i), two.rows.take(j)
+            pair = rows.take(mine), others.take(theirs)
+            members = pair if side == 0 else pair[::-1]
             for number, partners in enumerate(self.partners):
                 if partners is not None:
                     holder = members[number].holder
@@ -216,9 +206,9 @@ class RunningNegativeJoin(OperatorOfParts):
             if self.config.how in ("semi", "anti"):
                 continue
             assert members[0].holder is not None and members[1].holder is not None
-            pair = combine_hashes(members[0].holder, members[1].holder) & _POSITIVE
-            self.figures["results"] += len(i) * (sign > 0)
-            yield plus_and_minus(side_by_side([member.payload for member in members]), time, pair, sign)
+            both = combine_hashes(members[0].holder, members[1].holder) & _POSITIVE
+            self.figures["results"] += len(mine) * (sign > 0)
+            yield plus_and_minus(side_by_side([member.payload for member in members]), time, both, sign)
 
     def _alone(self, number: int, payload: pa.Table, rows: int) -> pa.Table:
         if self.config.how in ("semi", "anti"):
@@ -238,7 +228,7 @@ class RunningNegativeJoin(OperatorOfParts):
         queues = (*self.appearing, *self.going)
         rows = sum(area.rows for area in self.areas) + sum(len(queue) for queue in queues)
         nbytes = sum(area.nbytes for area in self.areas) + sum(queue.nbytes for queue in queues)
-        return Footprint(rows, nbytes, sum(len(area.kept) for area in self.areas))
+        return Footprint(rows, nbytes, sum(area.runs for area in self.areas))
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {}

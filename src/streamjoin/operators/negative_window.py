@@ -17,13 +17,12 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.contract import Footprint, Output
+from streamjoin.operators.contract import ALONE, Context, Footprint, Output
 from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import plus_and_minus
 from streamjoin.operators.saving import OperatorOfParts
 from streamjoin.state import Batch, RowOrder, Snapshot, TimeQueue, UnknownEnds
 from streamjoin.state.batch import with_columns
-from streamjoin.state.holders import first_holder
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,11 @@ class NegativeWindow:
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         kinds = described([self.schema, self.by])
-        return repr(("negative", self.size, kinds, self.drain, self.producer, self.bucket))
+        return repr(("negative", self.size, kinds, self.drain, self.producer))
 
-    def build(self) -> RunningNegativeWindow:
+    def build(self, context: Context = ALONE) -> RunningNegativeWindow:
         """The running operator, empty."""
-        return RunningNegativeWindow(self)
+        return RunningNegativeWindow(self, context)
 
 
 @dataclass
@@ -53,6 +52,7 @@ class RunningNegativeWindow(OperatorOfParts):
     """A window at work."""
 
     config: NegativeWindow
+    context: Context = ALONE
     inputs: int = 1
     figures: dict[str, int] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class RunningNegativeWindow(OperatorOfParts):
         self.ending = TimeQueue()  # elements whose ends are known, with their payload
         self.unknown = UnknownEnds()  # elements of a row window
         self.order = RowOrder(self.config.size or 1, self.config.by, self.config.drain)
-        self.next_id = first_holder(self.config.producer, self.config.bucket)
+        self.next_id = self.context.first_holder(self.config.producer, self.config.bucket)
         self.figures = {"rows_in": 0, "results": 0}
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
@@ -78,6 +78,9 @@ class RunningNegativeWindow(OperatorOfParts):
             self.unknown.add(ids, rows)
         self.figures["results"] += len(batch)
         yield plus_and_minus(batch.payload, batch.ts, ids, 1)
+
+    def on_seen(self, number: int, largest: int) -> None:
+        self.order.seen(largest)
 
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         self.times.advance(0, time)

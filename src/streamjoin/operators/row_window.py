@@ -25,19 +25,19 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
-from streamjoin.operators.contract import Footprint, Output, Results
+from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.saving import OperatorOfParts
 from streamjoin.state import Batch, Ends, RowOrder, Snapshot
 from streamjoin.state.batch import Indices
-from streamjoin.state.holders import NO_HOLDER, first_holder
+from streamjoin.state.holders import NO_HOLDER
 
 
 @dataclass(frozen=True)
 class RowWindow:
     """The newest `size` elements; with `by`, columns of the proof, of each group. `build()` makes the running operator.
 
-    `producer` and `bucket` set its holders apart from those of others.
+    `producer` and `bucket` set its holders apart from those of others, where the context does not.
     """
 
     size: int
@@ -49,11 +49,11 @@ class RowWindow:
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr(("row window", self.size, described([self.by]), self.drain, self.producer, self.bucket))
+        return repr(("row window", self.size, described([self.by]), self.drain, self.producer))
 
-    def build(self) -> RunningRowWindow:
+    def build(self, context: Context = ALONE) -> RunningRowWindow:
         """The running operator, empty."""
-        return RunningRowWindow(self)
+        return RunningRowWindow(self, context)
 
 
 @dataclass
@@ -61,6 +61,7 @@ class RunningRowWindow(OperatorOfParts):
     """A row window at work. The batches' proof has the columns that make a group."""
 
     config: RowWindow
+    context: Context = ALONE
     inputs: int = 1
     figures: dict[str, int] = field(default_factory=dict)
 
@@ -68,7 +69,7 @@ class RunningRowWindow(OperatorOfParts):
         self.times = Progress(1)
         self.order = RowOrder(self.config.size, self.config.by, self.config.drain)
         self.arrived: list[Batch] = []  # in this micro-batch
-        self.next_holder = first_holder(self.config.producer, self.config.bucket)
+        self.next_holder = self.context.first_holder(self.config.producer, self.config.bucket)
         self.figures = {"rows_in": 0, "results": 0}
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
@@ -78,6 +79,9 @@ class RunningRowWindow(OperatorOfParts):
         self.order.add(batch, holder)
         self.arrived.append(replace(batch, holder=holder))
         yield from ()
+
+    def on_seen(self, number: int, largest: int) -> None:
+        self.order.seen(largest)
 
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         self.times.advance(0, time)

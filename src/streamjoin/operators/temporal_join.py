@@ -48,14 +48,13 @@ from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
-from streamjoin.operators.contract import Output, Results, Rows, side_by_side
+from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import Part, RunningJoin, described, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
-from streamjoin.state import Batch, Decided, Ends, Matching, PendingEnds, SweepArea
+from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices
-from streamjoin.state.holders import NO_HOLDER, first_holder
-from streamjoin.state.sweep_area import Kept
+from streamjoin.state.holders import NO_HOLDER
 
 # Arrow's text and bytes end at two gigabytes in one column.
 RESULT_BYTES: Final = 256 << 20
@@ -111,12 +110,12 @@ class TemporalJoin:
         """Two operators may share a snapshot iff this is equal."""
         return repr((
             self.matching.first, self.matching.tests, self.matching.timed, self.how, self.outer, self.emit, self.hold,
-            self.late, self.validity, self.replicated, described(self.schemas), self.producer, self.bucket,
+            self.late, self.validity, self.replicated, described(self.schemas), self.producer,
         ))  # fmt: skip
 
-    def build(self) -> RunningTemporalJoin:
+    def build(self, context: Context = ALONE) -> RunningTemporalJoin:
         """The running operator, empty."""
-        return RunningTemporalJoin(self)
+        return RunningTemporalJoin(self, context)
 
 
 @dataclass
@@ -129,9 +128,10 @@ class RunningTemporalJoin(RunningJoin):
         super().__post_init__()
         config = self.config
         by_parts = config.outer == "snapshot"
-        self.areas = [SweepArea(config.matching, tracked, tracked and by_parts) for tracked in config.tracked]
+        matching = self.context.owned(config.matching)
+        self.areas = [SweepArea(matching, tracked, tracked and by_parts) for tracked in config.tracked]
         self.waiting = [HeldRows(), HeldRows()]
-        self.pending = PendingEnds(first_holder(config.producer, config.bucket))
+        self.pending = PendingEnds(self.context.first_holder(config.producer, config.bucket))
         self.figures["ghosts"] = 0
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
@@ -160,20 +160,14 @@ class RunningTemporalJoin(RunningJoin):
             batch = batch.without_matchable()
         if not len(batch):
             return
-        mine = Kept(self.config.matching.sorted_run(batch))
-        if self.config.tracked[number]:
-            mine.matched = np.zeros(len(batch), np.bool_)
-        other = self.areas[1 - number]
-        for kept in other.kept:
-            alive = other.alive(kept) if "join" in self.config.late else None
-            pair = (mine, kept) if number == 0 else (kept, mine)
-            for i, j in self.config.matching.pairs(pair[0].run, pair[1].run):
-                if alive is not None:
-                    keep = alive[j if number == 0 else i]
-                    i, j = i[keep], j[keep]
-                for some in in_portions(pair, (i, j)):
-                    yield from self._met(pair, some)
-        self.areas[number].kept.append(mine)
+        mine = self.areas[number].newcomer(self.config.matching.sorted_run(batch))
+        for meeting in self.areas[1 - number].probe(mine.run, number, living="join" in self.config.late):
+            pair, indices = (mine, meeting.kept), (meeting.mine, meeting.theirs)
+            if number == 1:
+                pair, indices = pair[::-1], indices[::-1]
+            for some in in_portions(pair, indices):
+                yield from self._met(pair, some)
+        self.areas[number].insert(mine)
 
     def _hopeless(self, number: int, rows: Batch) -> Iterator[Output]:
         """Rows of a tracked input that can meet nobody, anywhere: no need to ask other buckets, or to wait for them."""
@@ -196,7 +190,7 @@ class RunningTemporalJoin(RunningJoin):
         ts, te = np.maximum(one.ts[i], two.ts[j]), np.minimum(one.te[i], two.te[j])
         unknown = (_unknown(one, i), _unknown(two, j))
         for number, (kept, rows) in enumerate(zip(pair, indices, strict=True)):
-            if kept.matched is not None:
+            if kept.meetings is not None:
                 yield from self._mark(number, kept, rows, (ts, te, unknown[1 - number]))
         if self.config.how not in ("semi", "anti"):
             if not self.config.validity:
@@ -213,16 +207,10 @@ class RunningTemporalJoin(RunningJoin):
         self, number: int, kept: Kept, rows: Indices, parts: tuple[Times, Times, Indices | None]
     ) -> Iterator[Output]:
         """Rows of a tracked input have met partners, from when to when; the last are holders of the partners' ends."""
-        assert kept.matched is not None
-        if self.config.outer == "snapshot":
-            ts, te, holder = parts
-            kept.pieces.append((rows, ts, te, np.full(len(ts), NO_HOLDER) if holder is None else holder))
-            kept.note()
-        newly = np.unique(rows)
-        newly = newly[~kept.matched[newly]]
-        if len(newly):
-            kept.matched[newly] = True
-            kept.note()
+        assert kept.meetings is not None
+        newly = kept.meetings.meet(rows)
+        if kept.meetings.covered:
+            kept.meetings.cover(rows, *parts)
         if not len(newly) or self.config.outer == "snapshot":
             return
         met = kept.run.rows.take(newly)
@@ -236,9 +224,7 @@ class RunningTemporalJoin(RunningJoin):
 
     def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
         self.areas[number].settle(ends)
-        if self.areas[1 - number].covered:
-            for kept in self.areas[1 - number].kept:
-                kept.settle_pieces(ends)
+        self.areas[1 - number].settle_partners(ends)
         self.pending.settle(number, ends)
         yield from ()
 

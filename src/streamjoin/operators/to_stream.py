@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from streamjoin.algebra.interval import Times, saturating_add
 from streamjoin.algebra.policy import ToStream
-from streamjoin.operators.contract import Output, Results
+from streamjoin.operators.contract import ALONE, Context, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import Members, RunningLifetimes
 from streamjoin.state import Batch, Catalogue
@@ -41,11 +41,11 @@ class StreamOf:
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr((self.kind, described([self.schema]), self.producer, self.bucket))
+        return repr((self.kind, described([self.schema]), self.producer))
 
-    def build(self) -> RunningStreamOf:
+    def build(self, context: Context = ALONE) -> RunningStreamOf:
         """The running operator, empty."""
-        return RunningStreamOf(self, Catalogue(self.schema))
+        return RunningStreamOf(self, Catalogue(self.schema), context)
 
 
 @dataclass

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import How, Outer, Progress
 from streamjoin.kernels import parts_of_validity
-from streamjoin.operators.contract import Footprint, Output, Results, side_by_side
+from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results, side_by_side
 from streamjoin.operators.joining import padded
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import OperatorOfParts
@@ -44,9 +44,9 @@ class Verdict:
         """Two operators may share a snapshot iff this is equal."""
         return repr((self.number, self.how, self.outer, [str(schema) for schema in self.schemas]))
 
-    def build(self) -> RunningVerdict:
+    def build(self, context: Context = ALONE) -> RunningVerdict:
         """The running operator, empty."""
-        return RunningVerdict(self)
+        return RunningVerdict(self, context)
 
 
 @dataclass
@@ -54,6 +54,7 @@ class RunningVerdict(OperatorOfParts):
     """One verdict stage at work."""
 
     config: Verdict
+    context: Context = ALONE
     inputs: int = 2
     figures: dict[str, int] = field(default_factory=lambda: {"rows_in": 0, "results": 0})
     waiting: tuple[HeldRows, HeldRows] = field(default_factory=lambda: (HeldRows(), HeldRows()))

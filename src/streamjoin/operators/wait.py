@@ -88,4 +88,4 @@ def _alive(results: Results) -> Iterator[Results]:
     alive = results.ts < results.te
     results = results if alive.all() else results.take(alive)
     if len(results):
-        yield Results(results.payload, results.ts, results.te)
+        yield replace(results, holder=None)

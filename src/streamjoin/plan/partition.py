@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -304,8 +304,5 @@ def distribute(
             continue
         part = batch.take(rows[start:end])
         if follow:
-            part = Batch(
-                part.payload, part.ts, part.te, part.group, part.values, part.proof, part.matchable,
-                origin[rows[start:end]], home[start:end],
-            )  # fmt: skip
+            part = replace(part, origin=origin[rows[start:end]], home=home[start:end])
         yield int(buckets[start]), part

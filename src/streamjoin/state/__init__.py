@@ -5,16 +5,19 @@ from streamjoin.state.batch import Batch
 from streamjoin.state.catalogue import Catalogue
 from streamjoin.state.history import History
 from streamjoin.state.holders import Ends, HolderIndex
+from streamjoin.state.kept import Kept
 from streamjoin.state.matching import GridAxis, KeyTest, Matching, PairTest, ValueTest
+from streamjoin.state.meetings import Decided
 from streamjoin.state.open_pieces import OpenPieces
 from streamjoin.state.pending_ends import PendingEnds
 from streamjoin.state.row_order import RowOrder
 from streamjoin.state.row_rings import RowRings
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
-from streamjoin.state.sweep_area import Decided, Kept, SweepArea
+from streamjoin.state.sweep_area import SweepArea
 from streamjoin.state.time_queue import TimeQueue
 from streamjoin.state.unknown_ends import UnknownEnds
+from streamjoin.state.view import Meeting, View
 
 __all__ = [
     "Batch",
@@ -30,6 +33,7 @@ __all__ = [
     "Kept",
     "KeyTest",
     "Matching",
+    "Meeting",
     "OpenPieces",
     "PairTest",
     "PendingEnds",
@@ -42,6 +46,7 @@ __all__ = [
     "TimeQueue",
     "UnknownEnds",
     "ValueTest",
+    "View",
     "table_from_bytes",
     "table_to_bytes",
 ]

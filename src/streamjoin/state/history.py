@@ -13,7 +13,7 @@ was merged the successor may be another one than in the runs before, so ends are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 
 from streamjoin.algebra.interval import FOREVER, Times, saturating_add
 from streamjoin.errors import StreamjoinError
-from streamjoin.kernels import sort_order, successors
+from streamjoin.kernels import after, before, sort_order, successors
 from streamjoin.state.batch import Batch, Indices
-from streamjoin.state.matching import Matching
+from streamjoin.state.matching import KeyTest, Matching
 from streamjoin.state.run import Run
 
 
@@ -74,6 +74,28 @@ class History(Matching):
         order = order.copy()
         order[places] = rows[tie_order(batch.payload.take(pa.array(rows)), which, self.tie_break)]
         return order
+
+
+@dataclass(frozen=True)
+class Lookup(Matching):
+    """Each row of input 0, ordered by key and time, with the nearest row of a history in one direction.
+
+    `ahead`: the first one after it, otherwise the last one before it; `exact` says that one of its own time will do.
+    """
+
+    timed: bool = False
+    ahead: bool = False
+    exact: bool = True
+
+    def pairs(self, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
+        nearest = after if self.ahead else before
+        found = nearest((a.rows.group, a.rows.ts), (b.rows.group, b.rows.ts), strict=not self.exact)
+        rows = np.flatnonzero(found >= 0)
+        if not len(rows):
+            return
+        if a.rows.proof is not None and not KeyTest().holds(a.rows, rows, b.rows, found[rows]).all():
+            raise same_code()
+        yield rows, found[rows]
 
 
 def tie_order(rows: pa.Table, which: Indices, tie_break: Sequence[str]) -> Indices:

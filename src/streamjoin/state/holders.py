@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra.interval import Mask, Times
+from streamjoin.state.batch import NO_HOLDER as NO_HOLDER
 from streamjoin.state.batch import Indices
 
-NO_HOLDER: Final = -1
 _PRODUCER_BITS, _BUCKET_BITS, _COUNT_BITS = 7, 16, 40
 MOST_PRODUCERS: Final = 1 << _PRODUCER_BITS
 MOST_BUCKETS: Final = 1 << _BUCKET_BITS

@@ -47,7 +47,11 @@ class RowOrder:
             assert batch.proof is not None
             columns["group"] = self.groups.codes(batch.proof, len(batch))
         self.unordered.add(batch.ts, pa.table(columns))
-        self.last = max(self.last, int(batch.ts.max()))
+        self.seen(int(batch.ts.max()))
+
+    def seen(self, largest: int) -> None:
+        """The input has shown this time stamp, perhaps where others are."""
+        self.last = max(self.last, largest)
 
     def reach(self, time: int) -> Ends:
         """Progress has reached `time`: what ends thereby. At the end of the input everything does."""

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 
 
 class Blobs(Mapping[str, bytes]):

@@ -1,0 +1,87 @@
+"""When runs are merged, and how. The policy of sweep areas; whoever wants another one changes this file.
+
+Law: runs merge geometrically. After a purge each run is more than twice as large as all younger ones together, so there
+are O(log n) runs, and a row is copied O(log n) times in its life. A run that has expired as a whole is dropped, and one
+of which half has expired is made anew without it: copying the other half is paid for by what goes. So at most half of
+what is kept is expired.
+
+A merge leaves the expired behind. It happens in memory only: what has been stored of a row stays where it is (see
+`layout`), and whoever restores a run merges its parts in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from streamjoin.algebra.interval import FOREVER
+from streamjoin.kernels import expired_mask
+from streamjoin.state.batch import Batch, Indices
+from streamjoin.state.kept import Kept
+from streamjoin.state.layout import Layout
+from streamjoin.state.matching import Matching
+from streamjoin.state.meetings import Meetings
+from streamjoin.state.run import Run, merged_order
+
+
+def tidied(kept: Sequence[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
+    """The same runs by the law, when progress is here; `heard`: how many times ends have become known by now."""
+    left = [each for each in kept if not each.all_expired(progress)]
+    left = [merged([each], matching, progress, heard) if each.half_expired(progress) else each for each in left]
+    first = first_to_merge([len(each.run) for each in left])
+    if first < len(left) - 1:
+        together = merged(left[first:], matching, progress, heard)
+        left[first:] = [together] if len(together.run) else []
+    return left
+
+
+def first_to_merge(sizes: Sequence[int]) -> int:
+    """From here on runs of these sizes, the oldest first, are to be merged: the oldest one that is not more than twice
+    as large as all younger ones together. Several may be new, so a large one in between does not end the search.
+
+    >>> first_to_merge([9, 3, 1]), first_to_merge([11, 3, 1, 1]), first_to_merge([1, 9, 1])
+    (3, 1, 0)
+    """
+    first, younger = len(sizes), 0
+    for position in reversed(range(len(sizes))):
+        if sizes[position] <= 2 * younger:
+            first = position
+        younger += sizes[position]
+    return first
+
+
+def merged(parts: Sequence[Kept], matching: Matching, progress: int, heard: int) -> Kept:
+    """Several runs as one, without what has expired."""
+    everything, order = merged_rows([part.run for part in parts], matching, progress)
+    # Where each run follows the one before nothing need be moved. Ends are written in place: only into a copy.
+    copied = len(parts) > 1 and len(order) == len(everything) and everything.te.flags.writeable
+    stays = copied and bool((order == np.arange(len(order))).all())
+    run = matching.run_of(_known(everything if stays else everything.take(order)))
+    layouts = [_layout(part, progress) for part in parts]
+    layout = Layout.merged(layouts, [len(part.run) for part in parts], order)
+    layout = layout.tidied(run.rows.nbytes / max(1, len(run)))
+    meetings = [part.meetings for part in parts if part.meetings is not None]
+    noted = Meetings.merged(meetings, order) if meetings else None
+    return Kept(run, noted, 0, False, layout, progress, heard)
+
+
+def merged_rows(runs: Sequence[Run], matching: Matching, cut: int) -> tuple[Batch, Indices]:
+    """The rows of several runs one after the other, and the order that makes them one without what ends at `cut`."""
+    everything = Batch.concat([run.rows for run in runs])
+    order = matching.in_tie_order(everything, merged_order(runs))
+    alive, gone = expired_mask(matching.ends(everything, order), cut)
+    return everything, order[alive] if gone else order
+
+
+def _layout(kept: Kept, progress: int) -> Layout:
+    """Where a run is stored, or will be: of one that is not stored yet, what has expired never will."""
+    return kept.layout or Layout.whole(len(kept.run) - expired_mask(kept.run.rows.te, progress)[1])
+
+
+def _known(rows: Batch) -> Batch:
+    """The same rows, without holders when all ends are known."""
+    if rows.holder is None or ((rows.holder >= 0) & (rows.te == FOREVER)).any():
+        return rows
+    return replace(rows, holder=None)

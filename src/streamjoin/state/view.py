@@ -1,0 +1,81 @@
+"""What lies in an area at one moment, for others to look at: runs by number, which do not change.
+
+    probe     a run of another input finds its pairs, run by run
+    parted    places that were found, run by run
+    payload   the payload at places that were found, in any order
+
+A place is the number of a run and a position in it. Numbers count from the oldest run, whichever part of the area is
+looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.algebra.interval import NEVER
+from streamjoin.state.batch import Indices
+from streamjoin.state.kept import Kept
+from streamjoin.state.matching import Matching
+from streamjoin.state.run import Run
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Pairs that a run has found in one run of an area: positions `mine` in the run, `theirs` in the other."""
+
+    number: int
+    kept: Kept
+    mine: Indices
+    theirs: Indices
+
+
+@dataclass(frozen=True)
+class View:
+    """Some runs of an area, the first of them with this number."""
+
+    matching: Matching
+    runs: tuple[Kept, ...]
+    first: int = 0
+    progress: int = NEVER
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def probe(self, run: Run, side: int = 0, *, living: bool = False, by: Matching | None = None) -> Iterator[Meeting]:
+        """Whom the rows of a run find here, chunk by chunk.
+
+        `side`: on which side of the matching the run stands, 0 or 1. `living`: rows of the run may lie behind progress,
+        and must not find who has been removed; others cannot. `by`: another way to find pairs than the area's own.
+        """
+        pairs = (self.matching if by is None else by).pairs
+        for number, kept in enumerate(self.runs, self.first):
+            alive = kept.living(self.progress) if living else None
+            for pair in pairs(run, kept.run) if side == 0 else pairs(kept.run, run):
+                mine, theirs = pair[side], pair[1 - side]
+                if alive is not None:
+                    there = alive[theirs]
+                    mine, theirs = mine[there], theirs[there]
+                yield Meeting(number, kept, mine, theirs)
+
+    def parted(self, number: Indices) -> Iterator[tuple[Kept, Indices]]:
+        """Of places in runs with these numbers: each run that is among them, and which places are in it."""
+        for each, kept in enumerate(self.runs, self.first):
+            mine = np.flatnonzero(number == each)
+            if len(mine):
+                yield kept, mine
+
+    def payload(self, number: Indices, position: Indices) -> pa.Table:
+        """The payload at these places, in their order; there must be one."""
+        found, places = [], []
+        for kept, mine in self.parted(number):
+            found.append(kept.run.rows.payload.take(pa.array(position[mine])))
+            places.append(mine)
+        if len(found) == 1:
+            return found[0]
+        back = np.empty(len(number), np.int64)
+        back[np.concatenate(places)] = np.arange(len(number))
+        return pa.concat_tables(found).take(pa.array(back))
