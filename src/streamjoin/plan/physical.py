@@ -85,6 +85,8 @@ class Source:
     target: Target | None
     stamped: bool = False
     made_by: str | None = None  # the streaming call whose result the frame is
+    groups: tuple[str, ...] = ()  # of a row window: the frame's columns that make a group
+    derived: tuple[str, ...] = ()  # what columns of the frame that were added for this call are computed from
 
     @property
     def complete(self) -> bool:

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.operators import Footprint, Operator, Output, Results
+from streamjoin.operators.contract import Context
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.intake import HIDDEN
 from streamjoin.runtime.placing import Partitioning
@@ -65,13 +66,8 @@ class Node:
 
     def build(self, bucket: int) -> Operator:
         """The operator in one bucket, empty."""
-        config = self.config
-        test = None if self.partitioning is None else self.partitioning.owner_test(bucket)
-        if test is not None and hasattr(config, "matching"):
-            config = replace(config, matching=replace(config.matching, tests=(*config.matching.tests, test)))
-        if hasattr(config, "producer"):
-            config = replace(config, producer=self.producer, bucket=bucket)
-        operator: Operator = config.build()
+        owner = None if self.partitioning is None else self.partitioning.owner_test(bucket)
+        operator: Operator = self.config.build(Context(bucket, self.producer, owner))
         return operator
 
     def named(self, results: Results) -> Results:
@@ -161,16 +157,14 @@ class Fragment:
     @property
     def joined(self) -> int:
         """Rows that end here or earlier have met all whom they can meet."""
-        last: Any = self.operators[-1]
-        return int(last.joined)
+        return self.operators[-1].joined
 
     def seen(self, largest: Mapping[int, int]) -> None:
         """The largest time stamp of each input, by all of its tasks."""
         for node, operator in zip(self.nodes, self.operators, strict=True):
-            feed = node.feeds[0]
-            order: Any = getattr(operator, "order", None)
-            if isinstance(feed, Entry) and feed.groups is not None and order is not None:
-                order.last = max(order.last, largest[feed.input])
+            for number, feed in enumerate(node.feeds):
+                if isinstance(feed, Entry) and largest[feed.input] > NEVER:
+                    operator.on_seen(number, largest[feed.input])
 
     @property
     def footprint(self) -> Footprint:

@@ -3,6 +3,7 @@
 Each stage sends one row of figures per bucket and micro-batch beside its results. Per micro-batch of a join:
 
     rows_in, rows_out, late, invalid    rows; marked ones count as leaving too
+    ghosts                              rows that end where they begin, and are in no snapshot
     purged                              rows that nobody can meet any more
     state_rows, state_bytes, state_runs what is kept after the micro-batch, over all buckets
     progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
@@ -25,11 +26,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from streamjoin.algebra import TimeAxis
 
 PREFIX: Final = "streamjoin-"
-COUNTS: Final = ("rows_in", "rows_out", "late", "invalid", "purged", "state_rows", "state_bytes", "state_runs")
+COUNTS: Final = ("rows_in", "rows_out", "late", "invalid", "ghosts", "purged", "state_rows", "state_bytes", "state_runs")
 STEPS: Final = ("pack", "read", "join", "write")
 _SUMMED: Final = (*COUNTS, *(f"{step}_us" for step in STEPS))
-_TIMES: Final = ("progress_0", "progress_1")
-_LAGS: Final = ("lag_0", "lag_1")
 
 Part = Literal["pack", "join", "verdict"]
 
@@ -39,8 +38,10 @@ _numbers = itertools.count(1)
 class Figures:
     """The figures of one join, observed part by part under a name that no other join of this program has."""
 
-    def __init__(self, axis: TimeAxis | None) -> None:
+    def __init__(self, axis: TimeAxis | None, inputs: int = 2) -> None:
         self.name, self.axis = f"{PREFIX}{next(_numbers)}", axis
+        self.times = [f"progress_{number}" for number in range(inputs)]
+        self.lags = [f"lag_{number}" for number in range(inputs)]
 
     def observed(self, packed: DataFrame, part: Part) -> DataFrame:
         """The packed output of a part of the join, without the figures, which have been observed.
@@ -48,10 +49,10 @@ class Figures:
         They do not cross the next exchange: they say how long things took, and what a task sends must not depend on
         that, so that a task that is run again sends the same.
         """
-        schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *_TIMES, *_LAGS))
+        schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *self.times, *self.lags))
         told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
         metrics = [F.sum(f"figures.{name}").alias(name) for name in _SUMMED]
-        metrics += [F.max(f"figures.{name}").alias(name) for name in (*_TIMES, *_LAGS)]
+        metrics += [F.max(f"figures.{name}").alias(name) for name in (*self.times, *self.lags)]
         metrics += [F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")]
         frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
         return frame.drop("figures").where("kind != 'figures'")
@@ -102,8 +103,9 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
 
     figures: dict[str, Any] = {count: total(count) for count in COUNTS}
     axis = known("axis")
-    figures["progress"] = [_time(known(name), axis) for name in _TIMES]
-    figures["lag"] = [_duration(known(name), axis) for name in _LAGS]
+    inputs = max(2, len({name for part in parts for name in part if name.startswith("progress_")}))
+    figures["progress"] = [_time(known(f"progress_{number}"), axis) for number in range(inputs)]
+    figures["lag"] = [_duration(known(f"lag_{number}"), axis) for number in range(inputs)]
     figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
 

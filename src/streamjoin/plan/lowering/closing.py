@@ -79,6 +79,7 @@ class Closing:
                 info.name, channel, feed.reads, feed.steps, feed.fields,
                 with_arrival(feed.hidden) if stamped else feed.hidden,
                 replace(feed.reading, shown=_shown(feed)), info.lateness, target, stamped, info.made_by,
+                feed.groups, info.derived,
             )
         )  # fmt: skip
 

@@ -24,6 +24,7 @@ class SourceInfo:
     invalid: InvalidPolicy = "fail"
     prefix: str = ""
     made_by: str | None = None
+    derived: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,118 @@
+"""What the state of a stage depends on, in words: a query that goes on may differ in none of it, but for lateness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamjoin.algebra import Rows
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, PhysicalPlan, Source, Step
+from streamjoin.runtime.stage import Stage
+
+
+def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
+    """By name: windows, times and columns of all sources below, what is computed of them, the operators, the buckets."""
+    below = list(stages_below(plan, stage))
+    channels = {channel for each in below for channel in plan.feeders(each)}
+    sources = [source for source in plan.sources if source.channel in channels]
+    edges = [edge for edge in plan.edges if edge.channel in channels]
+    parts = {
+        "window": ", ".join(_window(source) for source in sources),
+        "time": ", ".join(str(source.reading.called) for source in sources),
+        "choice": ", ".join(dict.fromkeys(_choices(below))) or "none",
+        "keys": "; ".join(str(key) for each in below for key in _keys(plan, each)),
+        "predicates": "; ".join(str(each) for each in dict.fromkeys(_predicates(plan, below))) or "none",
+        "schema": "; ".join(_columns(source) for source in sources),
+        "buckets": ", ".join(_buckets(each) for each in below),
+        "how": ", ".join(_how(below)) or "none",
+        "emit": f"{'ordered' if _ordered(stage) else 'eager'}, {stage.outlet.leaves}",
+        "output": "changelog" if plan.sink.shape.change else "append",
+        "late": ", ".join(channel.late for each in below for given in each.inputs for channel in given.channels),
+        "static": ", ".join(source.reading.label for source in sources if source.complete) or "no input",
+        "query": "; ".join([*(_computed(source) for source in sources), *(_steps(edge) for edge in edges)]),
+        "operator": "; ".join(node.config.fingerprint for node in stage.nodes),
+        "inputs": str([[(c.number, c.buckets) for c in given.channels] for given in stage.inputs]),
+    }
+    derived = [text for source in sources for text in source.derived]
+    return parts | ({"expressions": str(derived)} if derived else {})
+
+
+def stages_below(plan: PhysicalPlan, stage: Stage) -> Iterator[Stage]:
+    """The stage, and all that it reads."""
+    yield stage
+    feeders = set(plan.feeders(stage))
+    for other in plan.stages:
+        if other.outlet.way.channel in feeders:
+            yield from stages_below(plan, other)
+
+
+def _window(source: Source) -> str:
+    window = source.reading.window
+    if window is None:
+        return "None"
+    return f"{window} by {', '.join(source.groups)}" if isinstance(window, Rows) and source.groups else str(window)
+
+
+def _choices(stages: list[Stage]) -> Iterator[str]:
+    for node in (node for stage in stages for node in stage.nodes):
+        if hasattr(node.config, "choice"):
+            yield node.config.choice.describe()
+
+
+def _keys(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[str, ...]]:
+    channels = set(plan.feeders(stage))
+    for part in (*plan.sources, *plan.edges):
+        if part.channel in channels and part.target is not None:
+            yield part.target.binding.keys
+
+
+def _predicates(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
+    channels = {channel for stage in stages for channel in plan.feeders(stage)}
+    for part in (*plan.sources, *plan.edges):
+        if part.channel in channels and part.target is not None and part.target.binding.predicates:
+            yield str(part.target.binding.predicates)
+    for node in (node for stage in stages for node in stage.nodes):
+        for test in getattr(getattr(node.config, "matching", None), "tests", ()):
+            yield getattr(test, "text", "")
+
+
+def _how(stages: list[Stage]) -> Iterator[str]:
+    for node in (node for stage in stages for node in stage.nodes):
+        if hasattr(node.config, "how"):
+            yield f"{node.config.how}, outer by {getattr(node.config, 'outer', 'row')}"
+
+
+def _buckets(stage: Stage) -> str:
+    return ", ".join(dict.fromkeys(str(given.partitioning) for given in stage.inputs))
+
+
+def _ordered(stage: Stage) -> bool:
+    return stage.outlet.ordered or any(getattr(node.config, "emit", "") == "ordered" for node in stage.nodes)
+
+
+def _columns(source: Source) -> str:
+    return ", ".join(f"{field.name} {field.type.text}" for field in (*source.fields, *source.hidden))
+
+
+def _computed(source: Source) -> str:
+    return f"{source.name}: {', '.join(f'{column} as {name}' for name, column in source.reads)}{_words(source.steps)}"
+
+
+def _steps(edge: Edge) -> str:
+    return f"channel {edge.channel}{_words(edge.steps)}"
+
+
+def _words(steps: tuple[Step, ...]) -> str:
+    return "".join(f" | {_step(step)}" for step in steps)
+
+
+def _step(step: Step) -> str:
+    if isinstance(step, Compute):
+        return ", ".join(_one(each) for each in step.columns)
+    return f"{'where' if isinstance(step, Filter) else 'marked'} {step.condition}"
+
+
+def _one(column: Computed) -> str:
+    return f"{column.text} as {column.name}" + ("" if column.cast is None else f" {column.cast.text}")
+
+
+

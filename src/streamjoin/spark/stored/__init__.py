@@ -1,0 +1,1 @@
+"""What crosses into Spark's state, and how it is read again."""

@@ -1,0 +1,248 @@
+"""A bucket at work in Spark's state: one stage of a plan, its snapshot read and written.
+
+    blobs      MapState, (name, page) -> a page of a blob. A blob never changes under its name, so only new names are
+               written
+    manifest   ValueState: which stage and bucket this is, what the stage says of itself, the names of its blobs, and a
+               token that is new with every commit
+    call       ValueState, written when it is new: the plan itself, so that the state can be read without the program
+
+A worker keeps the stages that it has run. When the manifest's token is the one that it left behind, and the call that
+made the stage still runs, it goes on without reading anything; otherwise it is restored, from blobs that this host has
+seen or from the store. A task that fails leaves behind a stage whose token was never committed, and nobody ever asks
+for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import perf_counter_ns
+from typing import Any, Final
+
+import pandas as pd
+
+from streamjoin.errors import SnapshotError
+from streamjoin.spark.blob_cache import BlobCache, clean_up
+from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.stage import RunningStage, Stage
+from streamjoin.spark.pages import bound, pages_of
+from streamjoin.spark.running.packed import COLUMNS
+from streamjoin.spark.stored.processor import Clock, StateVariables
+from streamjoin.state import Snapshot
+
+FORMAT: Final = 5
+STAGES_KEPT: Final = 16
+# Beside the stage that has just run: two workers to a core would together keep half of this host's memory.
+BYTES_KEPT: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (4 * (os.cpu_count() or 1))
+
+
+@dataclass
+class Remembered:
+    """A stage as it was after a commit, and the blobs that the store has of it."""
+
+    state: str  # the name of this state: no other has it
+    token: str  # of the commit after which it was like this
+    made_for: str  # the processor that built it
+    bucket: int
+    stage: RunningStage
+    stored: dict[str, int] = field(default_factory=dict)  # the pages of each blob
+    bytes: int = 0  # what it keeps
+    call: str | None = None  # a digest of the call that is stored with it
+
+
+# By the state's name: of each state a worker keeps what it has seen last, be it outdated, and never more than that.
+_remembered: OrderedDict[str, Remembered] = OrderedDict()
+
+
+def remember(known: Remembered) -> None:
+    """Keep a stage for the next micro-batch, and let the oldest go where there are too many, or too large ones.
+
+    In time every worker has run every bucket, and what it keeps of most of them is outdated.
+    """
+    known.bytes = known.stage.figures().get("state_bytes", 0)
+    _remembered[known.state] = known
+    others = sum(each.bytes for each in _remembered.values()) - known.bytes
+    while len(_remembered) > STAGES_KEPT or (others > BYTES_KEPT and len(_remembered) > 1):
+        others -= _remembered.popitem(last=False)[1].bytes
+
+
+@dataclass
+class Bucket:
+    """One stage of a streaming plan, over the state variables of whichever bucket Spark has just chosen.
+
+    `name` is the processor's: no other has it. `call` is what is stored of the plan, `identity` what the state depends
+    on, by name; with `idle_timer`, in milliseconds, a timer looks for idle inputs when nothing comes.
+    """
+
+    name: str
+    stage: Stage
+    labels: tuple[int, ...]
+    call: dict[str, Any]
+    identity: dict[str, str]
+    idle_timer: int | None
+    variables: StateVariables
+
+    def take(self, rows: Any, clock: Clock) -> Iterator[pd.DataFrame]:
+        """One micro-batch."""
+        packets = list(packets_of(rows))
+        known, read = self._load(packets[0].bucket)
+        if self.idle_timer is not None:
+            self.variables.handle.registerTimer(clock() + self.idle_timer + 1)
+        yield from self._run(known, known.stage.take(packets), read)
+
+    def put(self, rows: Any) -> None:
+        """Rows of a static input, before the first micro-batch."""
+        packets = list(packets_of([rows]))
+        known, _ = self._load(packets[0].bucket)
+        known.stage.put(packets)
+        self._save(known)
+
+    def tick(self, clock: Clock) -> Iterator[pd.DataFrame]:
+        """Nothing has come for a while."""
+        known, read = self._load(None)
+        if known.stage.intake.has_seen(clock() * 1000):
+            remember(known)  # rows came in this micro-batch, and brought its clock along
+            return
+        yield from self._run(known, known.stage.tick(clock() * 1000), read)
+
+    def _run(self, known: Remembered, packets: Iterator[Packet], read: int) -> Iterator[pd.DataFrame]:
+        joining = 0
+        while True:
+            began = perf_counter_ns()
+            packet = next(packets, None)
+            joining += perf_counter_ns() - began
+            if packet is None:
+                break
+            yield from self._packed(packet)
+        began = perf_counter_ns()
+        self._save(known)
+        took = {"read_us": read // 1000, "join_us": joining // 1000, "write_us": (perf_counter_ns() - began) // 1000}
+        yield from self._packed(Packet(known.bucket, 0, "figures", known.stage.figures() | took))
+
+    def _packed(self, packet: Packet) -> Iterator[pd.DataFrame]:
+        label = self.labels[packet.bucket % len(self.labels)]
+        for blob in packet.blobs():
+            row = (label, packet.bucket, packet.channel, packet.kind, blob)
+            yield pd.DataFrame({name: [value] for name, value in zip(COLUMNS, row, strict=True)})
+
+    def _load(self, bucket: int | None) -> tuple[Remembered, int]:
+        """This bucket's stage, and how many nanoseconds it took to have it."""
+        began = perf_counter_ns()
+        stored = self.variables.manifest.get()
+        if stored is None:
+            assert bucket is not None
+            clean_up()  # a new state is a good moment to look for those of queries that are gone
+            known = Remembered(uuid.uuid4().hex, "", self.name, bucket, self.stage.build(bucket))
+            return known, perf_counter_ns() - began
+        manifest = json.loads(stored[0])
+        check_identity(manifest, self.identity)
+        remembered = _remembered.pop(manifest["state"], None)
+        current = (manifest["token"], self.name)
+        if remembered is None or (remembered.token, remembered.made_for) != current:
+            del remembered  # what is outdated goes before the current state is read: both would need twice the memory
+            running = self.stage.build(manifest["bucket"])
+            cache = BlobCache(manifest["state"])
+            cache.keep_only(manifest["blobs"])
+            blobs = StoredBlobs(manifest["blobs"], self.variables.blobs, cache)
+            running.restore(Snapshot(manifest, blobs))
+            pages = dict(manifest["blobs"])
+            remembered = Remembered(
+                manifest["state"], *current, manifest["bucket"], running, pages, call=manifest.get("call")
+            )
+        return remembered, perf_counter_ns() - began
+
+    @cached_property
+    def _stored_call(self) -> tuple[str, str]:
+        """The call as it is stored, and its digest: the same for every micro-batch."""
+        call = json.dumps(self.call)
+        return call, hashlib.sha256(call.encode()).hexdigest()
+
+    def _save(self, known: Remembered) -> None:
+        snapshot = known.stage.snapshot()
+        names, stored, cache = set(snapshot.blobs), known.stored, BlobCache(known.state)
+        for name in names - stored.keys():
+            blob = snapshot.blobs[name]
+            pages = pages_of(blob)
+            for number, page in enumerate(pages):
+                self.variables.blobs.updateValue((name, number), (len(pages), page))
+            stored[name] = len(pages)
+            cache.put(name, blob)
+        for name in stored.keys() - names:
+            for number in range(stored.pop(name)):
+                self.variables.blobs.removeKey((name, number))
+            cache.drop(name)
+        call, digest = self._stored_call
+        if known.call != digest:  # a new state, or a query that goes on with other options
+            self.variables.call.update((call,))
+            known.call = digest
+        known.token = uuid.uuid4().hex
+        manifest = {
+            "format": FORMAT,
+            "stage": self.stage.number,
+            "bucket": known.bucket,
+            "state": known.state,
+            "token": known.token,
+            "call": known.call,
+            "blobs": stored,
+            "identity": self.identity,
+            **snapshot.manifest,
+        }
+        self.variables.manifest.update((json.dumps(manifest),))
+        remember(known)
+
+
+def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
+    """The packets of packed rows that Spark hands over in pandas frames.
+
+    In an order of their own, not in that in which tasks happened to deliver them: a micro-batch that is run again sends
+    on exactly the same.
+    """
+    rows = [row for frame in frames for row in zip(*(frame[name] for name in COLUMNS[1:]), strict=True)]
+    for bucket, channel, kind, blob in sorted(rows, key=lambda row: row[1:]):
+        yield Packet.of(int(bucket), int(channel), kind, blob)
+
+
+@dataclass
+class StoredBlobs(Mapping[str, bytes]):
+    """The blobs of a stored stage: from this host's files, or else from the store. `pages` says how many each has."""
+
+    pages: dict[str, int]
+    store: Any
+    cache: BlobCache
+
+    def __getitem__(self, name: str) -> bytes:
+        seen = self.cache.get(name)
+        if seen is not None:
+            return seen  # type: ignore[no-any-return]
+        blob = bound(self.store.getValue((name, number))[1] for number in range(self.pages[name]))
+        self.cache.put(name, blob)
+        return blob
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pages)
+
+    def __len__(self) -> int:
+        return len(self.pages)
+
+
+def check_identity(manifest: dict[str, Any], identity: dict[str, str]) -> None:
+    """Refuse to go on with the state of another call, and say in what it differs."""
+    if manifest.get("format") != FORMAT:
+        raise SnapshotError(
+            f"this state has format {manifest.get('format')}, this version reads {FORMAT}",
+            hint="it was made by another version of streamjoin: start with a new checkpoint",
+        )
+    stored = manifest["identity"]
+    for name in dict.fromkeys((*identity, *stored)):
+        if stored.get(name) != identity.get(name):
+            raise SnapshotError(
+                f"this state was made by another join: {name} was {stored.get(name)}, and is {identity.get(name)}",
+                hint="start with a new checkpoint, or restore the old call"
+                + (": without buckets= it is as many as the session runs at once" if name == "buckets" else ""),
+            )
