@@ -15,7 +15,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from streamjoin.errors import SnapshotError
 from streamjoin.operators import Operator, Output, Results
 from streamjoin.state import Batch, Snapshot
 
+Arrivals = tuple[Batch, ...]  # of each input, in order of arrival
 Step = tuple[list[tuple], int, int]  # what left, the progress promised afterwards, the rows kept
 
 
@@ -35,24 +36,31 @@ class Subject:
 
     name: str
     config: Any
-    draw: Callable[[random.Random, int], tuple[Batch, Batch]]
+    draw: Callable[[random.Random, int], Arrivals]
     ordered: bool = False
     slack: int = 3
+    bounded: dict[int, tuple[int, ...]] = field(default_factory=dict)  # inputs whose progress is no more than others'
 
-    def arrivals(self, rng: random.Random) -> tuple[Batch, Batch]:
-        """Rows of both inputs; each at most `slack` behind the largest time stamp before it."""
+    def arrivals(self, rng: random.Random) -> Arrivals:
+        """Rows of every input; each at most `slack` behind the largest time stamp before it."""
         return self.draw(rng, self.slack)
+
+    def progress(self, number: int, largest: list[int]) -> int:
+        """How far an input is when these are the largest time stamps that each has shown; NEVER when it has nothing."""
+        least = min(largest[each] for each in (number, *self.bounded.get(number, ())))
+        return least - self.slack if least > NEVER else NEVER
 
 
 Calls = list[tuple[str, Any]]  # ("rows", (input, batch)), ("progress", (input, time)), ("end", None)
 
 
-def calls(rng: random.Random, subject: Subject, arrivals: tuple[Batch, Batch], longest: int) -> Calls:
+def calls(rng: random.Random, subject: Subject, arrivals: Arrivals, longest: int) -> Calls:
     """The calls of a whole life, the inputs cut into pieces of at most `longest` rows and interleaved at random."""
     made: Calls = []
-    positions, largest = [0, 0], [NEVER, NEVER]
+    inputs = range(len(arrivals))
+    positions, largest = [0 for _ in inputs], [NEVER for _ in inputs]
     while any(position < len(rows) for position, rows in zip(positions, arrivals, strict=True)):
-        order = rng.sample([0, 1], 2)
+        order = rng.sample(inputs, len(inputs))
         for number in order:
             take = rng.randint(0, longest)
             piece = arrivals[number].take(
@@ -63,8 +71,9 @@ def calls(rng: random.Random, subject: Subject, arrivals: tuple[Batch, Batch], l
                 made.append(("rows", (number, piece)))
                 largest[number] = max(largest[number], int(piece.ts.max()))
         for number in order:
-            if largest[number] > NEVER and rng.random() < 0.7:
-                made.append(("progress", (number, largest[number] - subject.slack)))
+            time = subject.progress(number, largest)
+            if time > NEVER and rng.random() < 0.7:
+                made.append(("progress", (number, time)))
     return [*made, ("end", None)]
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, NearestOf, Overlaps, Within
-from streamjoin.operators import AsofJoin, BestMatchJoin, NearestJoin, TemporalJoin, Verdict
+from streamjoin.operators import AsofJoin, BestMatchJoin, Judging, NearestJoin, TemporalJoin, Verdict
+from streamjoin.operators.contract import side_by_side
 from streamjoin.state import Batch, GridAxis, KeyTest, Matching, ValueTest
-from tests.contract import Subject
+from tests.contract import Arrivals, Subject
 from tests.state.making import PAYLOAD, batch
 
 SCHEMAS = (PAYLOAD, PAYLOAD)
@@ -132,6 +133,18 @@ def testimony(outer: str) -> Draw:
     return draw
 
 
+def judged(outer: str, verdicts: int) -> Callable[[random.Random, int], Arrivals]:
+    """Rows for a second stage: results of the first, then testimony for each verdict."""
+
+    def draw(rng: random.Random, slack: int) -> Arrivals:
+        members = batch(_validities(rng, rng.randint(10, 16)))
+        results = replace(members, payload=side_by_side([members.payload, members.payload]))
+        testimonies = [testimony(outer)(rng, slack) for _ in range(verdicts)]
+        return _in_order_of_arrival(rng, slack, results), *(rows for two in testimonies for rows in two)
+
+    return draw
+
+
 def _tenths(count: int) -> Columns:
     return lambda rng, rows: [[rng.choice([-0.3, 0.0, 0.1, 0.2, 0.3, 1.1]) for _ in range(rows)] for _ in range(count)]
 
@@ -205,6 +218,13 @@ def _verdict(number: int, how: str, outer: str) -> Subject:
     )
 
 
+def _judging(name: str, how: str, outer: str, *numbers: int, ordered: bool = False) -> Subject:
+    """What comes on input 0 is no further than what candidates can still come."""
+    config = Judging(tuple(Verdict(number, SCHEMAS, how, outer) for number in numbers), ordered)
+    candidates = tuple(range(1, config.inputs, 2))
+    return Subject(name, config, judged(outer, len(numbers)), ordered, bounded={0: candidates})
+
+
 _EVENTS = {"matching": Matching(INTERVAL, timed=False), "validity": False}
 
 SUBJECTS = (
@@ -255,4 +275,8 @@ SUBJECTS = (
     _verdict(1, "right", "snapshot"),
     _verdict(0, "semi", "snapshot"),
     _verdict(0, "anti", "snapshot"),
+    _judging("judging, left by row", "left", "row", 0),
+    _judging("judging, full by row, in order", "full", "row", 0, 1, ordered=True),
+    _judging("judging, full by snapshot", "full", "snapshot", 1, 0),
+    _judging("judging, right by snapshot, in order", "right", "snapshot", 1, ordered=True),
 )  # fmt: skip

@@ -5,6 +5,7 @@ from streamjoin.operators.asof import AsofJoin
 from streamjoin.operators.best_match import BestMatchJoin
 from streamjoin.operators.contract import Configuration, Context, Footprint, Operator, Output, Results, Rows
 from streamjoin.operators.court import Court
+from streamjoin.operators.judging import Judging
 from streamjoin.operators.multiplicity import Multiplicity
 from streamjoin.operators.nearest import NearestJoin
 from streamjoin.operators.negative_join import NegativeJoin
@@ -23,6 +24,7 @@ __all__ = [
     "Context",
     "Court",
     "Footprint",
+    "Judging",
     "Multiplicity",
     "NearestJoin",
     "NegativeJoin",

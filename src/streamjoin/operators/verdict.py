@@ -104,9 +104,13 @@ class RunningVerdict(OperatorOfParts):
         return padded(self.config.schemas, self.config.number, payload, ts, te)
 
     @property
+    def first_undecided(self) -> int:
+        """The smallest `ts` of a candidate that waits for its verdict."""
+        return self.waiting[0].first
+
+    @property
     def progress(self) -> int:
-        starts = [int(batch.ts.min()) for batch in self.waiting[0].parts.values()]
-        return min([self.times.least(), *starts])
+        return min(self.times.least(), self.first_undecided)
 
     @property
     def footprint(self) -> Footprint:
