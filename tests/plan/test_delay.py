@@ -10,7 +10,7 @@ import pytest
 
 from streamjoin.algebra import Grace, Unbounded
 from streamjoin.errors import CallError
-from streamjoin.plan.delay import output_delay
+from streamjoin.plan.join_delay import output_delay
 from streamjoin.plan.planner import JoinPlan
 from tests.plane import Plane, own_cache
 from tests.spark.test_streaming_plane import SLACK, planned, rows, table

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import UnsupportedError
-from streamjoin.plan import delay
+from streamjoin.plan import join_delay as delay
 from streamjoin.plan.planner import JoinPlan
 from streamjoin.spark import figures
 from streamjoin.spark.event_query import event_join

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from streamjoin.algebra import Rows
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, PhysicalPlan, Source, Step
+from streamjoin.runtime.outlet import ToStage
 from streamjoin.runtime.stage import Stage
+from streamjoin.runtime.target import Target
 
 
 def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
-    """By name: windows, times and columns of all sources below, what is computed of them, the operators, the buckets."""
+    """By name: windows, times and columns of all sources below, what is computed of them, operators, and buckets."""
     below = list(stages_below(plan, stage))
     channels = {channel for each in below for channel in plan.feeders(each)}
     sources = [source for source in plan.sources if source.channel in channels]
@@ -60,16 +62,28 @@ def _choices(stages: list[Stage]) -> Iterator[str]:
 
 def _keys(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[str, ...]]:
     channels = set(plan.feeders(stage))
-    for part in (*plan.sources, *plan.edges):
-        if part.channel in channels and part.target is not None:
-            yield part.target.binding.keys
+    for target in _targets(plan):
+        if target.channel in channels:
+            yield target.binding.keys
+
+
+def _targets(plan: PhysicalPlan) -> Iterator[Target]:
+    for source in plan.sources:
+        if source.target is not None:
+            yield source.target
+    for edge in plan.edges:
+        if edge.target is not None:
+            yield edge.target
+    for stage in plan.stages:
+        if isinstance(stage.outlet.way, ToStage):
+            yield stage.outlet.way.target
 
 
 def _predicates(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
     channels = {channel for stage in stages for channel in plan.feeders(stage)}
-    for part in (*plan.sources, *plan.edges):
-        if part.channel in channels and part.target is not None and part.target.binding.predicates:
-            yield str(part.target.binding.predicates)
+    for target in _targets(plan):
+        if target.channel in channels and target.binding.predicates:
+            yield str(target.binding.predicates)
     for node in (node for stage in stages for node in stage.nodes):
         for test in getattr(getattr(node.config, "matching", None), "tests", ()):
             yield getattr(test, "text", "")
@@ -113,6 +127,3 @@ def _step(step: Step) -> str:
 
 def _one(column: Computed) -> str:
     return f"{column.text} as {column.name}" + ("" if column.cast is None else f" {column.cast.text}")
-
-
-

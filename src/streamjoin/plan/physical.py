@@ -5,8 +5,8 @@
     Edge     what Spark computes between a stage and the next one, or the user; where it computes nothing there is none
     Sink     what leaves: the columns, and when
 
-Frozen values: a plan is compared, stored beside the state of a query, checked when the query goes on, and explained. Who
-runs it (Spark over batches, Spark over streams, the end of a query, a test) is nothing that it knows.
+Frozen values: a plan is compared, stored beside the state of a query, checked when the query goes on, and explained.
+Who runs it (Spark over batches, Spark over streams, the end of a query, a test) is nothing that it knows.
 """
 
 from __future__ import annotations

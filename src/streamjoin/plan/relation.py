@@ -13,8 +13,8 @@ snapshot at `t` is the ordinary relational operator, applied to its children's s
     Join          pairs that match while both are valid; outer joins by snapshot
     Aggregation   one element per group, cut at every start and end of one of the group's elements
 
-Outer, semi and anti joins by row (`outer="row"`) are not, nor are joins of *events*: these take streams without a window,
-and give rows without a validity. Only selections and projections may stand above and below them.
+Outer, semi and anti joins by row (`outer="row"`) are not, nor are joins of *events*: these take streams without a
+window, and give rows without a validity. Only selections and projections may stand above and below them.
 
     IntervalJoin   pairs whose times are so far apart
     AsOfJoin       each left row with the nearest right row in time
@@ -28,7 +28,7 @@ turn trees into trees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from streamjoin.algebra import Aggregate, BestOf, Direction, How, NearestOf, Outer, Predicate, Window, Within
@@ -307,7 +307,7 @@ class BestMatchJoin(Relation):
     dimensions: tuple[tuple[str, str, float | str], ...]
     keys: tuple[tuple[str, str], ...] = ()
     how: How = "left"
-    choice: BestOf = BestOf()
+    choice: BestOf = field(default_factory=BestOf)
     compare: tuple[tuple[int, Compare], ...] = ()
     times: tuple[str, str] | None = None
     cell: float | None = None
@@ -336,7 +336,7 @@ class NearestJoin(Relation):
     left: Relation
     right: Relation
     within: Within
-    choice: NearestOf = NearestOf()
+    choice: NearestOf = field(default_factory=NearestOf)
     times: tuple[str, str] | None = None
     keys: tuple[tuple[str, str], ...] = ()
     how: How = "left"

@@ -116,5 +116,6 @@ def plan_name(stored: Any) -> str:
 
 def _without_lateness(stored: Any) -> Any:
     if isinstance(stored, dict):
-        return {name: _without_lateness(item) for name, item in stored.items() if name not in ("lateness", "idle_after")}
+        kept = stored.keys() - {"lateness", "idle_after"}
+        return {name: _without_lateness(stored[name]) for name in sorted(kept)}
     return [_without_lateness(item) for item in stored] if isinstance(stored, list) else stored

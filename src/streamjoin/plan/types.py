@@ -1,7 +1,7 @@
 """Column types as plans see them: Arrow's, and what Spark calls it, which knows more (collations, char, varchar).
 
-What an expression's type is only Spark knows. So plans ask a `Typing`: Spark's own analysis, or, without a JVM, one that
-knows columns by themselves.
+What an expression's type is only Spark knows. So plans ask a `Typing`: Spark's own analysis, or, without a JVM, one
+that knows columns by themselves.
 """
 
 from __future__ import annotations

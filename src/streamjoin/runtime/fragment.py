@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from streamjoin.algebra import NEVER
 from streamjoin.operators import Footprint, Operator, Output, Results
 from streamjoin.operators.contract import Context
 from streamjoin.runtime.binding import RowBinding
@@ -191,7 +192,7 @@ def in_order(batch: Batch, groups: int) -> Batch:
     Of the proof the first columns make groups; the others are what is compared, and go no further.
 
     >>> content = pa.table({"a": ["y", "x"]})
-    >>> rows = Batch(content, np.array([5, 5]), np.array([FOREVER, FOREVER]), np.zeros(2, np.int64), proof=content)
+    >>> rows = Batch(content, np.array([5, 5]), np.array([9, 9]), np.zeros(2, np.int64), proof=content)
     >>> in_order(rows, 0).payload.to_pydict()
     {'a': ['x', 'y']}
     """

@@ -26,7 +26,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from streamjoin.algebra import TimeAxis
 
 PREFIX: Final = "streamjoin-"
-COUNTS: Final = ("rows_in", "rows_out", "late", "invalid", "ghosts", "purged", "state_rows", "state_bytes", "state_runs")
+COUNTS: Final = (
+    "rows_in", "rows_out", "late", "invalid", "ghosts", "purged", "state_rows", "state_bytes", "state_runs"
+)  # fmt: skip
 STEPS: Final = ("pack", "read", "join", "write")
 _SUMMED: Final = (*COUNTS, *(f"{step}_us" for step in STEPS))
 

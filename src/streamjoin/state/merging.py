@@ -30,6 +30,7 @@ def tidied(kept: Sequence[Kept], matching: Matching, progress: int, heard: int) 
     """The same runs by the law, when progress is here; `heard`: how many times ends have become known by now."""
     left = [each for each in kept if not each.all_expired(progress)]
     left = [merged([each], matching, progress, heard) if each.half_expired(progress) else each for each in left]
+    left = [each for each in left if len(each.run)]  # ends that were learned may have left nothing
     first = first_to_merge([len(each.run) for each in left])
     if first < len(left) - 1:
         together = merged(left[first:], matching, progress, heard)

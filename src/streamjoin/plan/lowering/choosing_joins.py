@@ -26,9 +26,7 @@ from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import GridAxis, Matching
 
 
-def lower_asof(
-    join: tree.AsOfJoin, sides: Sides, needed: frozenset[str], setting: Setting
-) -> JoinParts:
+def lower_asof(join: tree.AsOfJoin, sides: Sides, needed: frozenset[str], setting: Setting) -> JoinParts:
     """Each left row with the nearest right row of its key in time."""
     keys, _ = bind_predicates(sides, _equals(join.keys))
     assert setting.axis is not None
@@ -60,9 +58,7 @@ def _reach(join: tree.AsOfJoin, choice: AsOf) -> tuple[Predicate, ...]:
     return () if below is None or above is None else (Band(*join.times, below, above, "both"),)
 
 
-def lower_nearest(
-    join: tree.NearestJoin, sides: Sides, needed: frozenset[str], setting: Setting
-) -> JoinParts:
+def lower_nearest(join: tree.NearestJoin, sides: Sides, needed: frozenset[str], setting: Setting) -> JoinParts:
     """Each left row with the nearest of the right rows around it."""
     keys, predicates = bind_predicates(sides, [*_equals(join.keys), join.within])
     within = predicates[0]
@@ -86,9 +82,7 @@ def lower_nearest(
     return JoinParts(config, partitioning, bindings, payload, tuple(keys), join.how, times=times, matched_by=predicates)
 
 
-def lower_best_match(
-    join: tree.BestMatchJoin, sides: Sides, needed: frozenset[str], setting: Setting
-) -> JoinParts:
+def lower_best_match(join: tree.BestMatchJoin, sides: Sides, needed: frozenset[str], setting: Setting) -> JoinParts:
     """Each row with the best of its candidates."""
     keys, _ = bind_predicates(sides, _equals(join.keys))
     functions = dict(join.compare)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import Rows
 from streamjoin.errors import CallError
+from streamjoin.operators.judging import Judging
 from streamjoin.operators.verdict import Verdict
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.lowering.feeds import Draft, Feed, Lowered, SourceFeed, StageFeed, channel_of
@@ -106,8 +107,6 @@ class Closing:
             Entry(court.add_input(StageInput((Channel(number, buckets=buckets, complete=complete),), hashed)))
             for number in (results, *(each.channel for each in testimony))
         )
-        from streamjoin.operators.judging import Judging
-
         ordered = parts.config.emit == "ordered"
         node = court.add_node(Node(Judging(verdicts, ordered), entries, names_of(fields), producer))
         return StageFeed(court, node, fields, times=parts.times)

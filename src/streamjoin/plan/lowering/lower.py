@@ -69,10 +69,10 @@ EVENT_LOWERINGS: Final[dict[type, Callable[[Any, Sides, frozenset[str], Setting]
 
 
 def lower(
-    relation: Relation, sources: Mapping[str, SourceInfo], typing: Typing, leaving: Leaving = Leaving()
+    relation: Relation, sources: Mapping[str, SourceInfo], typing: Typing, leaving: Leaving | None = None
 ) -> PhysicalPlan:
     """How a tree over these sources runs."""
-    return Lowering(sources, typing, leaving).plan(relation)
+    return Lowering(sources, typing, leaving or Leaving()).plan(relation)
 
 
 @dataclass

@@ -6,6 +6,7 @@ from streamjoin.algebra import Band, How, Predicate
 from streamjoin.algebra.policy import Hold
 from streamjoin.operators import TemporalJoin
 from streamjoin.operators.temporal_join import TRACKED
+from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.lowering.joining import (
     JoinParts,
@@ -60,6 +61,8 @@ def _temporal(
         expression = Expression.parse(join.theta, [arrow_schema(part.fields) for part in sides.parts])
         sides.typing.agree(expression, [part.fields for part in sides.parts])
         needed = needed | {name for names in expression.columns() for name in names}
+    elif join.theta is not None:
+        needed = needed | set(columns_of(join.theta))  # Spark evaluates it on the pairs
     payload = payload_of(sides, 0, needed), payload_of(sides, 1, needed)
     tests = (*value_tests(predicates), *key_tests(sides, keys), *theta_test(expression, sides, join.how))
     first = predicates[0] if predicates else None
@@ -96,6 +99,3 @@ def choose_hold(join: Join | IntervalJoin, predicates: tuple[Predicate, ...], ke
     if join.hold != "auto":
         return join.hold
     return "inputs" if not predicates and not keys else "outputs"
-
-
-

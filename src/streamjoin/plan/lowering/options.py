@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method, TimeAxis
 from streamjoin.algebra.policy import ToStream
@@ -18,7 +18,7 @@ class SourceInfo:
     name: str
     fields: Fields
     label: str
-    lateness: Lateness = Complete()
+    lateness: Lateness = field(default_factory=Complete)
     streaming: bool = False
     late: LatePolicy = "drop"
     invalid: InvalidPolicy = "fail"

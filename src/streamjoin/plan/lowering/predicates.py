@@ -69,7 +69,9 @@ class Sides:
         found = one if one == two else self.typing.common(one, two)
         texts = pa.types.is_string(one.arrow) != pa.types.is_string(two.arrow)
         if found is None or (texts and one != two):
-            sides = " and ".join(f"{self.called(n, name)!r} ({self.type(n, name).text})" for n, name in enumerate(names))
+            sides = " and ".join(
+                f"{self.called(n, each)!r} ({self.type(n, each).text})" for n, each in enumerate(names)
+            )
             raise CallError(f"{what} compares {sides}, which have no common type", hint="cast one of them")
         return found
 
@@ -162,8 +164,9 @@ def value_type(sides: Sides, names: tuple[str, str], what: str) -> Type:
     for number, name in enumerate(names):
         kind = sides.type(number, name)
         if not (_is_number(kind.arrow) or _is_time(kind.arrow)):
+            called, where = sides.called(number, name), sides.where(number)
             raise CallError(
-                f"{what} needs numbers or times, {sides.called(number, name)!r} of {sides.where(number)} is {kind.text}",
+                f"{what} needs numbers or times, {called!r} of {where} is {kind.text}",
                 hint="cast the column to a number",
             )
     kind = sides.common(names, what)

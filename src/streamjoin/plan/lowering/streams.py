@@ -164,6 +164,3 @@ def _check_there(info: SourceInfo, column: str) -> None:
 def with_arrival(hidden: Fields) -> Fields:
     """The columns that are read of a running stream's row window: also the order in which rows came."""
     return (*hidden, Field(ARRIVAL, plain_type(pa.int64())))
-
-
-

@@ -1,7 +1,7 @@
 """A plan over batch frames: a batch is a stream that ends. Everything is there: one micro-batch, then the end.
 
-All stages are `mapInArrow`: public DataFrame calls, lazy, recovered by Spark like any other stage. Nothing is collected,
-and no job runs when the call is made.
+All stages are `mapInArrow`: public DataFrame calls, lazy, recovered by Spark like any other stage. Nothing is
+collected, and no job runs when the call is made.
 """
 
 from __future__ import annotations

@@ -122,7 +122,8 @@ def _evaluated(made: Any, what: str) -> DataFrame:
 def leaving(frame: DataFrame, sink: Sink) -> DataFrame:
     """Rows of elements as the user sees them."""
     shape = sink.shape
-    kind = next((spark_type(each.type) for each in sink.fields if each.name in (shape.time, *(shape.validity or ()))), None)
+    when = (shape.time, *(shape.validity or ()))
+    kind = next((spark_type(each.type) for each in sink.fields if each.name in when), None)
     alive = F.col(REPORT).isNull()
     if shape.validity is not None:
         alive = alive & (F.col(TS) < F.col(TE))

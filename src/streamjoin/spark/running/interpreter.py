@@ -116,6 +116,3 @@ class Interpreter(ABC):
     def united(self, channels: list[int]) -> DataFrame:
         """The packed rows of several channels."""
         return reduce(DataFrame.unionAll, (self.packed[channel] for channel in channels))
-
-
-

@@ -22,7 +22,8 @@ from streamjoin.runtime.packets import REPORTS, Packet
 PACKED_SCHEMA: Final = "label int, bucket int, channel int, kind string, blob binary"
 COLUMNS: Final = ("label", "bucket", "channel", "kind", "blob")
 _ARROW_SCHEMA: Final = pa.schema([
-    ("label", pa.int32()), ("bucket", pa.int32()), ("channel", pa.int32()), ("kind", pa.string()), ("blob", pa.binary()),
+    ("label", pa.int32()), ("bucket", pa.int32()), ("channel", pa.int32()), ("kind", pa.string()),
+    ("blob", pa.binary()),
 ])  # fmt: skip
 
 

@@ -98,6 +98,3 @@ def check_session(frame: DataFrame) -> None:
             f"streaming joins keep their state in RocksDB, and this session has {PROVIDER}={provider}",
             hint=f'use sj.session(), or spark.conf.set("{PROVIDER}", "{ROCKSDB}")',
         )
-
-
-

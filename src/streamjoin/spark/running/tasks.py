@@ -1,5 +1,5 @@
-"""What Spark's tasks do: callables for `mapInArrow`, Arrow in, Arrow out, lazily. The work is in `plan.tasks` and in the
-stages; here it is told what Spark delivers, and delivered what Spark takes.
+"""What Spark's tasks do: callables for `mapInArrow`, Arrow in, Arrow out, lazily. The work is in `plan.tasks` and in
+the stages; here it is told what Spark delivers, and delivered what Spark takes.
 """
 
 from __future__ import annotations

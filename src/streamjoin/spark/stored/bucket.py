@@ -28,9 +28,9 @@ from typing import Any, Final
 import pandas as pd
 
 from streamjoin.errors import SnapshotError
-from streamjoin.spark.blob_cache import BlobCache, clean_up
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage, Stage
+from streamjoin.spark.blob_cache import BlobCache, clean_up
 from streamjoin.spark.pages import bound, pages_of
 from streamjoin.spark.running.packed import COLUMNS
 from streamjoin.spark.stored.processor import Clock, StateVariables

@@ -1,0 +1,137 @@
+"""A tree of relations over frames: lowered, and run by the interpreter that its frames ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.lowering import Leaving, SourceInfo, lower
+from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import EVENT_JOINS, Join, Projection, Query, Relation, Selection, streams_of
+from streamjoin.plan.storing import plan_name, to_stored
+from streamjoin.runtime.naming import OutputColumn
+from streamjoin.spark.calls.inputs import Input
+from streamjoin.spark.calls.options import Options
+from streamjoin.spark.calls.sources import source_infos
+from streamjoin.spark.marks import CallPlan, remember, uses_timers
+from streamjoin.spark.running.batch import BatchInterpreter
+from streamjoin.spark.running.stream import StreamInterpreter, check_session
+from streamjoin.spark.typing import SparkTyping
+
+
+@dataclass(frozen=True)
+class TreeCall:
+    """A tree, its frames by name, and the options of the call.
+
+    `columns`: the result's columns, where they are not the tree's. `numbered`: sources have numbers for names, and
+    their columns the number before theirs; rows that leave unjoined are then shown in their own columns, with a flag.
+    """
+
+    inputs: Mapping[str, Input]
+    query: Query
+    written: Relation
+    options: Options = field(default_factory=Options)
+    columns: tuple[OutputColumn, ...] | None = None
+    numbered: bool = False
+
+    def run(self) -> DataFrame:
+        """The result as a frame, lazily."""
+        plan = self.plan()
+        frames = {name: part.prepared() for name, part in self.inputs.items()}
+        made = CallPlan(plan, self.query, self.written, any(uses_timers(part.frame) for part in self.inputs.values()))
+        if not plan.streaming:
+            return remember(BatchInterpreter(plan, frames).run(), made)
+        check_session(next(iter(frames.values())))
+        stored = to_stored(plan)
+        call = {"name": plan_name(stored), "plan": stored}
+        return remember(StreamInterpreter(plan, frames, call).run(), made, call["name"])
+
+    def plan(self) -> PhysicalPlan:
+        """How it runs."""
+        relation, options = self.query.relation, self.options
+        infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
+        change = options.changelog()
+        events = isinstance(top_of(relation), EVENT_JOINS)
+        timed = not isinstance(top_of(relation), Join) or top_of(relation).timed  # type: ignore[attr-defined]
+        frames = [self.inputs[leaf.source].frame for leaf in streams_of(relation)]
+        leaving = Leaving(
+            columns=self.columns,
+            validity=None if events or not timed else options.validity_names(),
+            to_stream=self.query.to_stream,
+            change=change,
+            emit=options.checked_emit(),
+            flagged=self.numbered,
+            method="negative" if change and not events else options.checked_method(),
+            buckets=options.buckets_for(frames),
+            idle_after=options.idle_ticks(),
+            timers=options.timers,
+        )
+        self._check(infos, leaving)
+        plan = lower(relation, infos, SparkTyping(frames[0].sparkSession), leaving)
+        check_late(plan)
+        self._check_something_waits(plan, infos)
+        return plan
+
+    def _check(self, infos: Mapping[str, SourceInfo], leaving: Leaving) -> None:
+        if leaving.change and self.query.to_stream is not None:
+            raise CallError(
+                f"{self.query.to_stream.upper()} gives events, which do not change afterwards",
+                hint='leave out output="changelog"',
+            )
+        for info in infos.values():
+            for what, policy in (("late", info.late), ("invalid", info.invalid)):
+                if policy == "output" and not leaving.flagged:
+                    raise UnsupportedError(
+                        f'{what}="output" is for joins of two frames: a query has no column for such rows',
+                        hint=f'use {what}="drop" (counted in sj.progress) or {what}="fail"',
+                    )
+            if info.late == "join" and not _joins_once(self.query.relation):
+                raise UnsupportedError(
+                    'late="join" is for a join of two frames: a row of a query may be part of many results',
+                    hint='use late="drop" (counted in sj.progress) or late="fail"',
+                )
+
+    def _check_something_waits(self, plan: PhysicalPlan, infos: Mapping[str, SourceInfo]) -> None:
+        """Refuse what only an operator with state could do."""
+        if plan.stages:
+            return
+        if self.options.emit == "ordered":
+            raise UnsupportedError(
+                'emit="ordered" of a query that keeps nothing: its rows pass as they come', hint="sort them afterwards"
+            )
+        if plan.streaming and any(info.late == "fail" for info in infos.values()):
+            raise CallError(
+                'late="fail" in a query that keeps nothing: no row is too late for it', hint='leave out late="fail"'
+            )
+
+
+def top_of(relation: Relation) -> Relation:
+    """The topmost operator of a tree that is more than a selection or a projection."""
+    while isinstance(relation, Selection | Projection):
+        relation = relation.children[0]
+    return relation
+
+
+def _joins_once(relation: Relation) -> bool:
+    top = top_of(relation)
+    return isinstance(top, (Join, *EVENT_JOINS)) and all(not top_of(child).children for child in top.children)
+
+
+def check_late(plan: PhysicalPlan) -> None:
+    """Refuse late rows where a second stage decides about them.
+
+    It tells rows apart by content and validity. A late row need not meet whom an equal one met in time, and would be
+    taken for it: a row that met nobody could be lost.
+    """
+    for stage in plan.stages:
+        late = [channel.late for each in stage.inputs for channel in each.channels]
+        if stage.outlet.testimony and "join" in late and not stage.complete:
+            how: Any = stage.nodes[-1].config
+            raise UnsupportedError(
+                f'late="join" in a {how.how} join whose rows go to several buckets is not there yet',
+                hint='use late="output" or late="drop", give equality keys (by=), or buckets=1',
+            )

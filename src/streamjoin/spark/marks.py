@@ -1,0 +1,95 @@
+"""A frame knows the call that made it: by an id in the metadata of its columns, which survives filter and select."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructField
+
+from streamjoin.errors import CallError
+from streamjoin.plan.condition import quoted
+from streamjoin.plan.delay import output_delay
+from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import Query, Relation
+
+_KEY: Final = "streamjoin.plan"
+_COLUMN: Final = "streamjoin.column"
+_CALL: Final = "_streamjoin_call"
+PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
+_plans: dict[int, CallPlan] = {}
+_ids = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class CallPlan:
+    """A call: how it runs, the tree as it runs, and as it was written."""
+
+    plan: PhysicalPlan
+    query: Query
+    written: Relation
+    fed_by_timers: bool = False  # a source is the result of a call with timers
+
+
+def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataFrame:
+    """The frame, with its plan's id in the metadata of its columns.
+
+    The name of a streaming call is with this very frame only: whatever is made from it is no longer its result.
+    """
+    number = next(_ids)
+    _plans[number] = plan
+    _plans.pop(number - PLANS_KEPT, None)
+    marked: Any = frame.select(*(_marked(column, number) for column in frame.schema.fields))
+    marked.__dict__[_CALL] = call
+    return marked  # type: ignore[no-any-return]
+
+
+def made_by(frame: DataFrame) -> str | None:
+    """The name of the streaming call that returned this very frame."""
+    name: str | None = frame.__dict__.get(_CALL)
+    return name
+
+
+def _marked(column: StructField, number: int) -> Column:
+    metadata = {**(column.metadata or {}), _KEY: number, _COLUMN: column.name}
+    return F.col(quoted(column.name)).alias(column.name, metadata=metadata)
+
+
+def name_in_plan(column: StructField) -> str:
+    """What the call that made a column has named it, whatever it is named by now."""
+    return str((column.metadata or {}).get(_COLUMN, column.name))
+
+
+def plan_by_mark(column: StructField) -> CallPlan | None:
+    """The plan whose id a column carries; None when it carries none."""
+    return _plans.get((column.metadata or {}).get(_KEY, 0))
+
+
+def plan_of(frame: DataFrame) -> CallPlan:
+    """The plan of the last streamjoin call that made this frame."""
+    for column in frame.schema.fields:
+        plan = plan_by_mark(column)
+        if plan is not None:
+            return plan
+    raise CallError(
+        "this frame does not come from a streamjoin call",
+        hint="explain the frame that sj.join returned, or one made from it",
+    )
+
+
+def uses_timers(frame: DataFrame) -> bool:
+    """Whether a frame comes from a call with timers; a query over it never ends by itself."""
+    plans = (plan_by_mark(column) for column in frame.schema.fields)
+    return any(plan is not None and (plan.plan.timers or plan.fed_by_timers) for plan in plans)
+
+
+def delay_of_column(frame: DataFrame, name: str) -> int | None:
+    """How late a streaming call's results can be by one of its time columns; None when it is none of those."""
+    for column in frame.schema.fields:
+        plan = plan_by_mark(column) if column.name == name else None
+        if plan is not None and plan.plan.streaming and name_in_plan(column) in plan.plan.sink.shape.schema.names:
+            return output_delay(plan.query, plan.plan, name_in_plan(column))
+    return None
