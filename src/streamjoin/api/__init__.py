@@ -1,20 +1,12 @@
 """The public functions. Frames in, a frame out; everything after the frames is by keyword."""
 
-from streamjoin.api.joins import (
-    join,
-    join_asof,
-    join_band,
-    join_best_match,
-    join_interval,
-    join_nearest,
-    join_overlap,
-    join_within,
-)
+from streamjoin.api.choosing import join_asof, join_best_match, join_nearest
+from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
 from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, union
 from streamjoin.api.watching import explain, finish, from_progress, output_delay, progress
-from streamjoin.spark.explain import made_by, uses_timers
 from streamjoin.spark.finish import was_finished
 from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value
+from streamjoin.spark.marks import made_by, uses_timers
 from streamjoin.spark.session import session
 from streamjoin.spark.stored_state import StoredInput, stored_state
 

@@ -11,27 +11,34 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamjoin.algebra import Aggregate, Validity, Window
-from streamjoin.errors import CallError, unknown_column
-from streamjoin.language import parse_cql
-from streamjoin.plan.relation import (
-    Aggregation,
-    Difference,
-    Distinct,
-    Intersection,
-    Query,
-    Relation,
-    Stream,
-    Union,
-)
-from streamjoin.plan.rules import optimise
-from streamjoin.spark.query import QueryCall, arrow_schema
+from streamjoin.algebra import Aggregate, Arrival, Grace, Window
+from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
+from streamjoin.api.arguments import ColumnLike, Length, PerInput, PerStream
+from streamjoin.api.queries import Frames, run_cql
+from streamjoin.errors import CallError
+from streamjoin.plan.relation import Aggregation, Difference, Distinct, Intersection, Relation, Union
+from streamjoin.spark.calls.options import Options
 
 _AGGREGATES = '{"mean": ("avg", "speed"), "n": "count"}'
-_OPTIONS = ("lateness", "late", "invalid", "emit", "output", "method", "validity", "buckets")
 
 
-def cql(spark: SparkSession, text: str, *, time: Any = "ts", **options: Any) -> DataFrame:
+def cql(
+    spark: SparkSession,
+    text: str,
+    *,
+    time: ColumnLike | Arrival | Mapping[str, ColumnLike | Arrival] = "ts",
+    lateness: PerStream[Grace | None] = None,
+    late: PerStream[LatePolicy] = "drop",
+    invalid: PerStream[InvalidPolicy] = "fail",
+    idle_after: Length | None = None,
+    timers: bool = False,
+    emit: str = "eager",
+    output: str = "append",
+    method: str = "direct",
+    validity: tuple[str, str] = ("valid_from", "valid_to"),
+    buckets: int | None = None,
+    **streams: DataFrame,
+) -> DataFrame:
     """The result of a CQL query: Spark SQL with a window in brackets behind each stream.
 
     Parameters
@@ -66,31 +73,36 @@ def cql(spark: SparkSession, text: str, *, time: Any = "ts", **options: Any) -> 
         raise CallError(
             f"cql needs a SparkSession first, got {type(spark).__name__}", hint='sj.cql(spark, "SELECT ...")'
         )
-    frames = {name: value for name, value in options.items() if name not in _OPTIONS}
-    for name, value in frames.items():
+    for name, value in streams.items():
         if not hasattr(value, "mapInArrow"):
             raise CallError(
                 f"{name}={value!r} is neither an option of cql nor a stream of the query, which is a DataFrame",
-                hint="the options are time, " + ", ".join(_OPTIONS),
+                hint="the options are time, lateness, late, invalid, idle_after, timers, emit, output, method, "
+                "validity, buckets",
             )
-    if not frames:
+    if not streams:
         raise CallError("a query needs its streams by name", hint='sj.cql(spark, "SELECT * FROM R [NOW]", R=frame)')
-    schemas = {name: arrow_schema(frame, f"stream {name}") for name, frame in frames.items()}
-    times = {name: time.get(name) if isinstance(time, Mapping) else time for name in frames}
-    times = {name: column if column in schemas[name].names else None for name, column in times.items()}
-    query = parse_cql(text, schemas, times=times)
-    chosen = {name: value for name, value in options.items() if name in _OPTIONS}
-    return QueryCall(frames, Query(optimise(query.relation, schemas), query.to_stream), query.relation, **chosen).run()
+    options = Options(lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets)
+    return run_cql(text, streams, time, options)
 
 
 def aggregate(
     frame: DataFrame,
     aggregates: Mapping[str, Any],
     *,
-    by: Any = None,
-    time: Any = None,
-    window: Any = None,
-    **options: Any,
+    by: str | Sequence[str] | None = None,
+    time: PerInput[ColumnLike | Arrival | None] = None,
+    window: PerInput[Window | None] = None,
+    lateness: PerInput[Grace | None] = None,
+    late: PerInput[LatePolicy] = "drop",
+    invalid: PerInput[InvalidPolicy] = "fail",
+    idle_after: Length | None = None,
+    timers: bool = False,
+    emit: str = "eager",
+    output: str = "append",
+    method: str = "direct",
+    validity: tuple[str, str] = ("valid_from", "valid_to"),
+    buckets: int | None = None,
 ) -> DataFrame:
     """Aggregates of the rows that are valid, at each instant; with `by`, of each group.
 
@@ -128,12 +140,30 @@ def aggregate(
         if each.name.lower() in {key.lower() for key in keys}:
             raise CallError(f"the result would have two columns {each.name!r}", hint="give the aggregate another name")
     needed = (*keys, *(each.column for each in asked if each.column is not None))
-    _check_columns(frame, needed)
-    stream = _stream(0, frame, time, window, tuple(dict.fromkeys(needed)))
-    return _run([frame], Aggregation(stream, keys, asked), options)
+    options = Options(
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+    )  # fmt: skip
+    several = Frames([frame], time, window, "aggregate")
+    stream = several.stream(0, tuple(dict.fromkeys(needed)))
+    return several.run(Aggregation(stream, keys, asked), options)
 
 
-def distinct(frame: DataFrame, *, time: Any = None, window: Any = None, **options: Any) -> DataFrame:
+def distinct(
+    frame: DataFrame,
+    *,
+    time: PerInput[ColumnLike | Arrival | None] = None,
+    window: PerInput[Window | None] = None,
+    lateness: PerInput[Grace | None] = None,
+    late: PerInput[LatePolicy] = "drop",
+    invalid: PerInput[InvalidPolicy] = "fail",
+    idle_after: Length | None = None,
+    timers: bool = False,
+    emit: str = "eager",
+    output: str = "append",
+    method: str = "direct",
+    validity: tuple[str, str] = ("valid_from", "valid_to"),
+    buckets: int | None = None,
+) -> DataFrame:
     """Each row once while at least one like it is valid. Options as for `aggregate`.
 
     >>> import streamjoin as sj
@@ -150,11 +180,29 @@ def distinct(frame: DataFrame, *, time: Any = None, window: Any = None, **option
 
     The columns that say when a row is valid are not part of what is compared; neither is the time column.
     """
-    return _run([frame], Distinct(_stream(0, frame, time, window)), options)
+    options = Options(
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+    )  # fmt: skip
+    several = Frames([frame], time, window, "distinct")
+    return several.run(Distinct(several.stream(0)), options)
 
 
 def union(
-    frames: Sequence[DataFrame], *, all: bool = True, time: Any = None, window: Any = None, **options: Any
+    frames: Sequence[DataFrame],
+    *,
+    all: bool = True,
+    time: PerInput[ColumnLike | Arrival | None] = None,
+    window: PerInput[Window | None] = None,
+    lateness: PerInput[Grace | None] = None,
+    late: PerInput[LatePolicy] = "drop",
+    invalid: PerInput[InvalidPolicy] = "fail",
+    idle_after: Length | None = None,
+    timers: bool = False,
+    emit: str = "eager",
+    output: str = "append",
+    method: str = "direct",
+    validity: tuple[str, str] = ("valid_from", "valid_to"),
+    buckets: int | None = None,
 ) -> DataFrame:
     """The rows of all frames while they are valid; with `all=False` each at most once. Columns go by position.
 
@@ -169,12 +217,30 @@ def union(
     +---+----------+--------+
     <BLANKLINE>
     """
-    both: Relation = Union(tuple(_streams(frames, time, window, "union")))
-    return _run(frames, both if all else Distinct(both), options)
+    options = Options(
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+    )  # fmt: skip
+    several = Frames(frames, time, window, "union")
+    both: Relation = Union(several.streams())
+    return several.run(both if all else Distinct(both), options)
 
 
 def except_(
-    frames: Sequence[DataFrame], *, all: bool = False, time: Any = None, window: Any = None, **options: Any
+    frames: Sequence[DataFrame],
+    *,
+    all: bool = False,
+    time: PerInput[ColumnLike | Arrival | None] = None,
+    window: PerInput[Window | None] = None,
+    lateness: PerInput[Grace | None] = None,
+    late: PerInput[LatePolicy] = "drop",
+    invalid: PerInput[InvalidPolicy] = "fail",
+    idle_after: Length | None = None,
+    timers: bool = False,
+    emit: str = "eager",
+    output: str = "append",
+    method: str = "direct",
+    validity: tuple[str, str] = ("valid_from", "valid_to"),
+    buckets: int | None = None,
 ) -> DataFrame:
     """The rows of the first frame while the second has none like them; with `all=True` as often as it has fewer.
 
@@ -189,12 +255,30 @@ def except_(
     +---+----------+--------+
     <BLANKLINE>
     """
-    left, right = _two(_streams(frames, time, window, "except_"), "except_")
-    return _run(frames, Difference(left, right, all), options)
+    options = Options(
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+    )  # fmt: skip
+    several = Frames(frames, time, window, "except_")
+    left, right = several.two()
+    return several.run(Difference(left, right, all), options)
 
 
 def intersect(
-    frames: Sequence[DataFrame], *, all: bool = False, time: Any = None, window: Any = None, **options: Any
+    frames: Sequence[DataFrame],
+    *,
+    all: bool = False,
+    time: PerInput[ColumnLike | Arrival | None] = None,
+    window: PerInput[Window | None] = None,
+    lateness: PerInput[Grace | None] = None,
+    late: PerInput[LatePolicy] = "drop",
+    invalid: PerInput[InvalidPolicy] = "fail",
+    idle_after: Length | None = None,
+    timers: bool = False,
+    emit: str = "eager",
+    output: str = "append",
+    method: str = "direct",
+    validity: tuple[str, str] = ("valid_from", "valid_to"),
+    buckets: int | None = None,
 ) -> DataFrame:
     """The rows of the first frame while the second has some like them; with `all=True` as often as both have.
 
@@ -209,8 +293,12 @@ def intersect(
     +---+----------+--------+
     <BLANKLINE>
     """
-    left, right = _two(_streams(frames, time, window, "intersect"), "intersect")
-    return _run(frames, Intersection(left, right, all), options)
+    options = Options(
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+    )  # fmt: skip
+    several = Frames(frames, time, window, "intersect")
+    left, right = several.two()
+    return several.run(Intersection(left, right, all), options)
 
 
 def _groups(by: Any) -> tuple[str, ...]:
@@ -230,73 +318,3 @@ def _aggregate(name: str, asked: Any) -> Aggregate:
             f"the aggregate {name!r} is a function, or a function and a column, got {asked!r}", hint=_AGGREGATES
         )
     return Aggregate(given[0], given[1] if len(given) > 1 else None, name)
-
-
-def _check_columns(frame: DataFrame, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in frame.columns:
-            raise unknown_column(name, frame.columns, "the frame")
-
-
-def _two(streams: list[Stream], what: str) -> tuple[Stream, Stream]:
-    if len(streams) != 2:
-        raise CallError(f"{what} takes two frames, got {len(streams)}", hint=f"sj.{what}([a, b], ...)")
-    return streams[0], streams[1]
-
-
-def _streams(frames: Sequence[DataFrame], time: Any, window: Any, what: str) -> list[Stream]:
-    if not isinstance(frames, list | tuple) or not frames:
-        raise CallError(f"{what} takes a list of frames, got {frames!r}", hint=f"sj.{what}([a, b], ...)")
-    times, windows = (per_input(option, len(frames), name) for option, name in ((time, "time"), (window, "window")))
-    return [_stream(number, frame, times[number], windows[number]) for number, frame in enumerate(frames)]
-
-
-def per_input(option: Any, inputs: int, what: str) -> list[Any]:
-    """One value for each input, from one for all or a list."""
-    if not isinstance(option, list | tuple):
-        return [option] * inputs
-    if len(option) != inputs:
-        raise CallError(f"{what} needs one value, or one per input, got {len(option)} for {inputs} inputs")
-    return list(option)
-
-
-def _stream(number: int, frame: DataFrame, time: Any, window: Any, columns: Sequence[str] | None = None) -> Stream:
-    schema = arrow_schema(frame, f"input {number}")
-    check_window(window, time)
-    when: list[Any] = [window.start, window.end] if isinstance(window, Validity) else [time]
-    for name in when:
-        if not isinstance(name, str):
-            raise CallError(f"time must be the name of a column, got {name!r}", hint="make it a column of its own")
-    _check_columns(frame, when)
-    read = [name for name in schema.names if name not in when] if columns is None else columns
-    return Stream(str(number), tuple((name, name) for name in read), None if len(when) == 2 else time, window)
-
-
-def check_window(window: Any, time: Any) -> None:
-    """Refuse a call that does not say how long rows are valid."""
-    if not isinstance(window, Window):
-        raise CallError(
-            f"a window says how long a row is valid, got window={window!r}",
-            hint='window=sj.Range("5 seconds"), sj.Rows(100), or sj.Validity("from", "to")',
-        )
-    if isinstance(window, Validity) and time is not None:
-        raise CallError("a Validity names its own time columns", hint="leave time= out")
-    if not isinstance(window, Validity) and time is None:
-        raise CallError("a window needs a time column", hint='time="ts"')
-
-
-def _run(frames: Sequence[DataFrame], relation: Relation, options: dict[str, Any]) -> DataFrame:
-    unknown = sorted(set(options) - set(_OPTIONS))
-    if unknown:
-        raise CallError(f"there is no option {unknown[0]!r}", hint="the options are " + ", ".join(_OPTIONS))
-    return run_numbered(frames, relation, options)
-
-
-def run_numbered(frames: Sequence[DataFrame], relation: Relation, options: Mapping[str, Any]) -> DataFrame:
-    """A query whose streams have numbers for names. Lateness may be a list, one for each."""
-    named = {str(number): frame for number, frame in enumerate(frames)}
-    lateness = options.get("lateness")
-    if isinstance(lateness, list | tuple):
-        each = per_input(lateness, len(frames), "lateness")
-        options = {**options, "lateness": dict(zip(named, each, strict=True))}
-    return QueryCall(named, Query(relation), relation, **options).run()

@@ -127,7 +127,7 @@ class RunningNegativeJoin(OperatorOfParts):
         matchable = np.ones(len(batch), np.bool_) if batch.matchable is None else batch.matchable
         plus = replace(batch, sign=None, te=np.full(len(batch), FOREVER), matchable=matchable).take(~minus)
         self.appearing[number].add(plus.ts, plus.to_table())
-        leaving = batch.payload.filter(pa.array(minus)) if self.partners[number] is not None else pa.table({})
+        leaving = batch.take(minus).payload if self.partners[number] is not None else pa.table({})
         self.going[number].add(batch.ts[minus], with_columns(leaving, __sj_id=batch.holder[minus]))
         yield from ()
 

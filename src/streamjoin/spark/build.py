@@ -46,8 +46,8 @@ from streamjoin.algebra.policy import Hold, one_of
 from streamjoin.algebra.predicate import Closed
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators import TemporalJoin
-from streamjoin.plan.join_delay import output_delay
 from streamjoin.plan.expression import Expression
+from streamjoin.plan.join_delay import output_delay
 from streamjoin.plan.naming import CHANGE
 from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
 from streamjoin.plan.planner import JoinPlan, order_of, plan_join

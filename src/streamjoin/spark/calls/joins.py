@@ -1,0 +1,157 @@
+"""Joins of two frames, from calls to trees: what was called, checked, with columns by name and sizes in ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from streamjoin.algebra import (
+    Band,
+    Equals,
+    Outer,
+    Overlaps,
+    Predicate,
+    Validity,
+    Window,
+    join_type,
+)
+from streamjoin.algebra.policy import Hold, one_of
+from streamjoin.algebra.predicate import Closed
+from streamjoin.errors import CallError
+from streamjoin.plan.lowering.joining import order_of
+from streamjoin.plan.relation import IntervalJoin, Join, Query, Relation
+from streamjoin.spark.calls.options import Options
+from streamjoin.spark.calls.pairs import Pair
+from streamjoin.spark.calls.tree import TreeCall
+
+
+@dataclass(frozen=True)
+class Joining:
+    """What all joins of two frames take beside their own: keys, the kind of join, names, and common options."""
+
+    by: Any = None
+    left_by: Any = None
+    right_by: Any = None
+    how: str = "inner"
+    suffix: str = "_right"
+    hold: str = "auto"
+    cell: Any = None
+    options: Options = field(default_factory=Options)
+
+    def checked_hold(self) -> Any:
+        """What ordered emission holds back."""
+        return one_of(self.hold, Literal["auto", Hold], "hold")
+
+    def run(self, pair: Pair, relation: Relation, *, windowed: bool = False) -> DataFrame:
+        """The result of a tree over the two frames."""
+        columns = pair.columns(self.how, self.suffix, self.options, windowed=windowed)
+        inputs = {str(number): part for number, part in enumerate(pair.inputs)}
+        return TreeCall(inputs, Query(relation), relation, self.options, columns, numbered=True).run()
+
+
+def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joining: Joining) -> DataFrame:
+    """Pairs that match while both are valid, or by value alone."""
+    pair = Pair(frames)
+    keys = pair.keys(joining.by, joining.left_by, joining.right_by)
+    predicates, theta = pair.condition(where)
+    windows, times = pair.times(time, window)
+    timed = times[0] is not None
+    if not timed and not keys and not predicates and theta is None:
+        raise CallError(
+            "nothing to join by: neither keys, nor a predicate, nor time",
+            hint='give by="key", where=..., or time= with window=; a cross product is sj.theta("true")',
+        )
+    meaning = one_of(outer, Outer, "outer")
+    if meaning == "snapshot" and not timed:
+        raise CallError('outer="snapshot" needs validity', hint="give a window=, or use outer='row'")
+    if not timed:
+        check_timeless(pair, joining.options)
+    left, right = (pair.stream(number, _time(windows[number], times[number]), windows[number]) for number in (0, 1))
+    cell = _cell(joining.cell, pair, predicates, times[0] if timed else None)
+    how = join_type(joining.how)
+    relation = Join(
+        left, right, (*keys, *predicates), theta, how, meaning, timed, joining.checked_hold(), cell  # type: ignore[arg-type]
+    )  # fmt: skip
+    return joining.run(pair, relation, windowed=timed)
+
+
+def _time(window: Window | None, column: str | None) -> str | None:
+    return None if isinstance(window, Validity) else column
+
+
+def run_interval(
+    left: Any, right: Any, on: tuple[Any, Any], bounds: tuple[Any, Any], closed: str, where: Any, joining: Joining
+) -> DataFrame:
+    """Pairs of events whose times are so far apart."""
+    pair = Pair([left, right])
+    keys = pair.keys(joining.by, joining.left_by, joining.right_by)
+    predicates, theta = pair.condition(where)
+    times = pair.time(0, on[0]), pair.time(1, on[1])
+    pair.check_axes(times)
+    axis = pair.inputs[0].time_axis(times[0])
+    lower, upper = axis.ticks(bounds[0], "lower"), axis.ticks(bounds[1], "upper")
+    if lower > upper:
+        raise CallError(
+            f"lower must not be above upper, got {bounds[0]!r} and {bounds[1]!r}",
+            hint="both are bounds of right - left; earlier right rows have negative bounds",
+        )
+    sides = [pair.stream(number) for number in (0, 1)]
+    relation = IntervalJoin(
+        sides[0],
+        sides[1],
+        (pair.in_tree(0, times[0]), pair.in_tree(1, times[1])),
+        lower,
+        upper,
+        one_of(closed, Closed, "closed"),  # type: ignore[arg-type]
+        (*keys, *predicates),
+        theta,
+        join_type(joining.how),
+        joining.checked_hold(),
+        _cell(joining.cell, pair, [], times[0]),
+    )
+    return joining.run(pair, relation)
+
+
+def check_timeless(pair: Pair, options: Options) -> None:
+    """Refuse what a stream could only do with time: it would be accepted, and never happen."""
+    if options.lateness is not None:
+        raise CallError("lateness needs a time", hint="give time= and window=")
+    if not pair.streaming:
+        return
+    if all(part.streaming for part in pair.inputs):
+        raise CallError(
+            "a streaming join needs time, or its state would grow for ever",
+            hint='give time="ts" and window=sj.Range("10 minutes"), or use sj.join_interval',
+        )
+    asked = {
+        'emit="ordered"': (options.emit == "ordered", "nothing would say when a result's turn has come"),
+        "idle_after": (options.idle_after is not None, "an input without progress holds nothing back"),
+        "late": (set(options.late_of(["0", "1"]).values()) != {"drop"}, "no row can be late"),
+    }
+    for option, (given, why) in asked.items():
+        if given:
+            raise CallError(f"{option} needs time: without it {why}", hint="give time= and window=, or leave it out")
+
+
+def _cell(cell: Any, pair: Pair, predicates: list[Predicate], time: str | None) -> float | None:
+    """The cell size in the unit of what the grid lies over: time, or the values of the first predicate."""
+    if cell is None:
+        return None
+    values = [each for each in predicates if not isinstance(each, Equals)]
+    first = min(values, key=order_of, default=None)
+    scale, axis = 0, None
+    if first is None and time is not None:
+        axis = pair.inputs[0].time_axis(time)
+    elif isinstance(first, Band | Overlaps):
+        column = str(first.columns(0)[0]).removeprefix("0.")
+        kind = pair.inputs[0].types[column]
+        if pa.types.is_timestamp(kind.arrow) or pa.types.is_date(kind.arrow):
+            axis = pair.inputs[0].time_axis(column)
+        scale = kind.arrow.scale if pa.types.is_decimal(kind.arrow) else 0
+    size: Any = cell if axis is None else axis.ticks(cell, "cell")
+    if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < float("inf"):
+        raise CallError(f"cell must be a positive number, got {cell!r}", hint="leave it out to have it chosen")
+    return float(size) * 10.0**scale

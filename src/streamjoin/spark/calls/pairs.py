@@ -1,0 +1,252 @@
+"""The two frames of a join: keys, predicates and names, as columns of a tree.
+
+In the tree a column is called `<input>.<column>`. Keys given as `by` appear once in the result, in a common type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from streamjoin.algebra import Arrival, Equals, Overlaps, Predicate, Theta, Validity, Window, Within, join_type
+from streamjoin.algebra.predicate import conjuncts
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.condition import quoted
+from streamjoin.plan.expression import Expression
+from streamjoin.plan.relation import Projection, Relation, Stream
+from streamjoin.plan.result_names import name_columns
+from streamjoin.plan.types import Type
+from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
+from streamjoin.spark.calls.inputs import Input
+from streamjoin.spark.calls.options import Options, listed, per_input
+from streamjoin.spark.typing import SparkTyping
+
+
+class Pair:
+    """Two frames that are joined."""
+
+    def __init__(self, frames: Any) -> None:
+        given: list[Any] = list(frames) if isinstance(frames, list | tuple) else [frames]
+        if len(given) < 2:
+            raise CallError(f"a join needs two frames, got {len(given)}", hint="sj.join([a, b], ...)")
+        if len(given) > 2:
+            raise UnsupportedError(
+                f"this version joins two frames, got {len(given)}", hint="join two, then join the result with the next"
+            )
+        self.inputs = [Input(frame, f"input {number}") for number, frame in enumerate(given)]
+        self.called: list[dict[str, str]] = [{}, {}]  # what the tree calls a column, where it is not its own name
+        self.casts: list[dict[str, Type]] = [{}, {}]
+        self.by: list[str] = []
+
+    @property
+    def streaming(self) -> bool:
+        """Whether any of the frames is a stream."""
+        return any(part.streaming for part in self.inputs)
+
+    def column(self, number: int, reference: Any) -> str:
+        """What the tree calls the column that a name or an expression means."""
+        return self.in_tree(number, self.inputs[number].resolve(reference))
+
+    def in_tree(self, number: int, column: str) -> str:
+        """What the tree calls a column of an input."""
+        return f"{number}.{self.called[number].get(column, column)}"
+
+    # -- keys ----------------------------------------------------------------------------------------------------------
+
+    def keys(self, by: Any, left_by: Any, right_by: Any) -> list[Predicate]:
+        """The equality keys of the call."""
+        if by is not None and (left_by is not None or right_by is not None):
+            raise CallError("give either by= or left_by= and right_by=, not both")
+        if by is not None:
+            return [self._merged_key(name) for name in listed(by)]
+        left, right = listed(left_by), listed(right_by)
+        if len(left) != len(right):
+            raise CallError(f"left_by and right_by must be equally many, got {len(left)} and {len(right)}")
+        return [Equals(self.column(0, a), self.column(1, b)) for a, b in zip(left, right, strict=True)]
+
+    def _merged_key(self, name: Any) -> Predicate:
+        """A key that appears once: input 1 calls it what input 0 calls it."""
+        if not isinstance(name, str):
+            raise CallError(f"by takes column names, got {name!r}", hint="use left_by= and right_by= for expressions")
+        one, two = (part.resolve(name) for part in self.inputs)
+        if one not in self.inputs[0].columns or two not in self.inputs[1].columns:
+            raise CallError(
+                f"by takes names of columns, and {name!r} is a field of one", hint="use left_by= and right_by="
+            )
+        if one in self.by:
+            raise CallError(f"by has {name!r} twice", hint="name every key once")
+        self.by.append(one)
+        self.called[1][two] = one
+        kinds = self.inputs[0].types[one], self.inputs[1].types[two]
+        if kinds[0] != kinds[1]:
+            common = SparkTyping(self.inputs[0].frame.sparkSession).common(*kinds)
+            if common is None:
+                sides = f"{one!r} ({kinds[0].text}) and {two!r} ({kinds[1].text})"
+                raise CallError(
+                    f"equality compares {sides}, which have no common type", hint="cast one of them"
+                )  # fmt: skip
+            for number, column in enumerate((one, two)):
+                if kinds[number] != common:
+                    self.casts[number][column] = common
+        return Equals(f"0.{one}", f"1.{one}")
+
+    # -- conditions ----------------------------------------------------------------------------------------------------
+
+    def condition(self, where: Any) -> tuple[list[Predicate], str | None]:
+        """The predicates of `where` over the tree's columns, and the text of what is left."""
+        if where is not None and not isinstance(where, Predicate):
+            raise CallError(
+                f"where must be a predicate, got {where!r}",
+                hint='write where=sj.equals("k") & sj.band("v", below=1, above=1), or sj.theta("l.a < r.b")',
+            )
+        predicates: list[Predicate] = []
+        texts: list[str] = []
+        for part in conjuncts(where):
+            if isinstance(part, Theta):
+                texts.append(part.text)
+            else:
+                predicates.append(self._over_both(part))
+        if not texts:
+            return predicates, None
+        whole = texts[0] if len(texts) == 1 else " AND ".join(f"({text})" for text in texts)
+        expression = Expression.parse(whole, [self.schema(number) for number in (0, 1)])
+        return predicates, expression.spark_sql(lambda number, column: f"{number}.{column}")
+
+    def _over_both(self, predicate: Predicate) -> Predicate:
+        if not isinstance(predicate, Equals | Overlaps | Within) and not hasattr(predicate, "left"):
+            raise UnsupportedError(f"a predicate of type {type(predicate).__name__} cannot be joined on")
+        sides: dict[str, Any] = {}
+        for number, side in enumerate(("left", "right")):
+            columns = getattr(predicate, side)
+            several = isinstance(columns, tuple)
+            named = tuple(self.column(number, each) for each in (columns if several else (columns,)))
+            sides[side] = named if several else named[0]
+        return replace(predicate, **sides)  # type: ignore[type-var]
+
+    def schema(self, number: int) -> pa.Schema:
+        """The user's columns of an input, as the tree calls them, without the number."""
+        part = self.inputs[number]
+        kinds = [(self.called[number].get(name, name), part.types[name].arrow) for name in part.columns]
+        return pa.schema(kinds)
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    def times(self, time: Any, window: Any) -> tuple[list[Window | None], list[str | None]]:
+        """The window and the time column of each input, which both have or both have not."""
+        windows, times = per_input(window, 2, "window"), per_input(time, 2, "time")
+        names: list[str | None] = [None, None]
+        for number, (each, given) in enumerate(zip(windows, times, strict=True)):
+            part = self.inputs[number]
+            if each is not None and not isinstance(each, Window):
+                raise CallError(
+                    f"window must be a window, got {each!r}", hint='for example window=sj.Range("2 seconds")'
+                )
+            if isinstance(each, Validity):
+                if given is not None:
+                    raise CallError("Validity brings its own time", hint="leave time= out for this input")
+                start, end = part.resolve(each.start), part.resolve(each.end)
+                part.time_axis(start)
+                kinds = part.types[start], part.types[end]
+                if kinds[0] != kinds[1]:
+                    raise CallError(
+                        f"the two ends of a validity must have one type, got {kinds[0].text} and {kinds[1].text}",
+                        hint="cast one of them",
+                    )
+                windows[number], names[number] = Validity(start, end), start
+            elif given is not None:
+                if each is None:
+                    raise CallError(
+                        f"input {number} has a time but no window",
+                        hint='say how long a row is valid, window=sj.Range("2 seconds"), or use sj.join_interval',
+                    )
+                names[number] = self.time(number, given)
+            elif each is not None:
+                raise CallError(f"input {number} has a window but no time", hint='give time="ts"')
+        if (names[0] is None) != (names[1] is None):
+            raise CallError("either both inputs have a time or none", hint="give time= and window= one per input")
+        if names[0] is not None and names[1] is not None:
+            self.check_axes((names[0], names[1]))
+        return windows, names
+
+    def time(self, number: int, given: Any) -> str:
+        """The frame's column that says when an input's rows are."""
+        part = self.inputs[number]
+        column = part.stamped() if isinstance(given, Arrival) else part.resolve(given)
+        part.time_axis(column)
+        return column
+
+    def check_axes(self, times: tuple[str, str]) -> None:
+        """Both inputs count the same thing."""
+        axes = [part.time_axis(name) for part, name in zip(self.inputs, times, strict=True)]
+        kinds = [part.types[name].text for part, name in zip(self.inputs, times, strict=True)]
+        if axes[0] != axes[1] or (axes[0].value != "integer" and kinds[0] != kinds[1]):
+            raise CallError(
+                f"the inputs' times have different types: {kinds[0]} and {kinds[1]}",
+                hint="cast one of them: they must count the same thing",
+            )
+
+    # -- the tree ------------------------------------------------------------------------------------------------------
+
+    def stream(self, number: int, time: str | None = None, window: Window | None = None) -> Relation:
+        """One of the frames as a relation, with its keys in a common type."""
+        part = self.inputs[number]
+        reads = tuple((self.in_tree(number, name), name) for name in part.types)
+        stream: Relation = Stream(str(number), reads, time, window)
+        casts = self.casts[number]
+        if not casts:
+            return stream
+        computed = tuple((name, _cast(name, casts.get(column))) for name, column in reads)
+        return Projection(stream, computed)
+
+    def columns(self, how: str, suffix: Any, options: Options, *, windowed: bool) -> tuple[OutputColumn, ...]:
+        """The columns of the result."""
+        if not isinstance(suffix, str):
+            raise CallError(f"suffix must be text, got {suffix!r}", hint='for example suffix="_right"')
+        kind = join_type(how)
+        late, invalid = options.late_of(["0", "1"]), options.invalid_of(["0", "1"])
+        for what, policies in (("late", late), ("invalid", invalid)):
+            if policies["1"] == "output" and kind in ("semi", "anti"):
+                raise CallError(
+                    f'{what}="output" cannot show rows of input 1 in a semi or anti join, whose result has no column '
+                    "of it",
+                    hint=f'use {what}=["output", "drop"] or {what}=["output", "fail"]',
+                )
+        flags = [INVALID_FLAG] * ("output" in invalid.values()) + [LATE_FLAG] * ("output" in late.values())
+        names = [[self.called[number].get(name, name) for name in self.inputs[number].columns] for number in (0, 1)]
+        kinds = [
+            {
+                self.called[number].get(name, name): self.casts[number].get(name, self.inputs[number].types[name]).arrow
+                for name in self.inputs[number].columns
+            }
+            for number in (0, 1)
+        ]
+        return name_columns(
+            names, kinds, by=self.by, how=kind, suffix=suffix,
+            validity=options.validity_names() if windowed else None,
+            flags=tuple(flags), changelog=options.output == "changelog",
+        )  # fmt: skip
+
+
+def _cast(name: str, kind: Type | None) -> str:
+    return quoted(name) if kind is None else f"cast({quoted(name)} AS {kind.text})"
+
+
+def two_sides(on: Any, left_on: Any, right_on: Any, what: str) -> tuple[Any, Any]:
+    """A column of each input: one name for both, or two."""
+    if on is not None and left_on is None and right_on is None:
+        return on, on
+    if on is None and left_on is not None and right_on is not None:
+        return left_on, right_on
+    raise CallError(f"{what} needs on=, or left_on= and right_on=", hint="give on= when the names are the same")
+
+
+def as_tuple(side: Any) -> tuple[Any, ...]:
+    """One or several columns as a tuple."""
+    return tuple(side) if isinstance(side, tuple | list) else (side,)
+
+
+Frames = Sequence[DataFrame]
