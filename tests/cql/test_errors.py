@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from streamjoin.errors import CallError, StreamjoinError, UnknownColumnError, UnsupportedError
 from streamjoin.language import parse_cql
-from tests.cql.streams import SCHEMAS, TIMES
+from tests.cql import streams
+
+_MAP = pa.map_(pa.string(), pa.int32())
+_WITH_MAPS = pa.schema(
+    {
+        "ts": pa.timestamp("us", "UTC"),
+        "k": pa.int32(),
+        "m": _MAP,
+        "l": pa.list_(_MAP),
+        "s": pa.struct({"inner": pa.struct({"m": _MAP, "z": pa.int32()})}),
+        "since": pa.timestamp("us", "UTC"),
+        "until": pa.timestamp("us"),
+    }
+)
+SCHEMAS = streams.SCHEMAS | {"W": _WITH_MAPS}
+TIMES = streams.TIMES | {"W": "ts"}
 
 WRONG = [
     # What is not there, or can mean several things
@@ -46,6 +62,18 @@ WRONG = [
     ("SELECT k FROM R [NOW] «[NOW]", CallError, "this is the second", "leave one out"),
     ("SELECT k FROM V «[RANGE 5 SECONDS]", CallError, "has no time column", "VALID"),
     ("SELECT k FROM V [VALID «k TO valid_to]", CallError, "between two times", "two timestamps"),
+    (
+        "SELECT k FROM W [VALID «since TO until]",
+        CallError,
+        "'since' is timestamp and 'until' is timestamp_ntz",
+        "both with a zone",
+    ),
+    (
+        "SELECT k FROM W [VALID «until TO since]",
+        CallError,
+        "timestamp_ntz and 'since' is timestamp",
+        "both with a zone",
+    ),
     ("SELECT k FROM (SELECT k FROM R [NOW]) «[NOW] q", CallError, "Only a stream has a window", "inside"),
     ("SELECT k FROM (SELECT k FROM R [NOW]) q «[NOW]", CallError, "Only a stream has a window", "inside"),
     ("WITH q AS (SELECT k FROM R [NOW]) SELECT k FROM q «[NOW]", CallError, "is a query", "inside of WITH"),
@@ -126,6 +154,9 @@ WRONG = [
     # Conditions, joins and set operators
     ("SELECT k FROM R [NOW] WHERE «a + 1", CallError, "a condition (boolean), but it is int", "compare"),
     ("SELECT a FROM R [NOW] JOIN S [NOW] ON «R.a + S.b", CallError, "a condition (boolean)", "compare"),
+    ("SELECT a FROM R [NOW] JOIN S [NOW] ON «NULL", CallError, "a condition (boolean), but it is void", "compare"),
+    ("SELECT a FROM R [NOW] ANTI JOIN S [NOW] ON «(NULL)", CallError, "but it is void", "compare"),
+    ("SELECT k FROM R [NOW] WHERE «NULL", CallError, "a condition (boolean), but it is void", "compare"),
     ("SELECT a FROM R [NOW] JOIN S [NOW]«", CallError, "ON is expected", "CROSS JOIN"),
     ("SELECT a FROM R [NOW] CROSS JOIN S [NOW] «ON R.k = S.k", CallError, "has no condition", "without CROSS"),
     ("SELECT a FROM R [NOW] LEFT «S [NOW]", CallError, "JOIN is expected", "a query is"),
@@ -136,6 +167,23 @@ WRONG = [
     ("SELECT R.a FROM R [NOW], «N [NOW]", CallError, "that of 'N' is integer", "cast the time column"),
     ("SELECT R.a FROM R [NOW] «JOIN P [NOW] ON R.a = P.k", CallError, "that of 'P' is timestamp_ntz", "of one kind"),
     ("SELECT k FROM N [NOW] «UNION ALL SELECT k FROM V [VALID valid_from TO valid_to]", CallError, "'V'", "cast"),
+    # Maps are not compared
+    ("SELECT DISTINCT k, «m FROM W [NOW]", UnsupportedError, "DISTINCT asks which rows are the same", "map_entries(m)"),
+    ("SELECT DISTINCT «* FROM W [NOW]", UnsupportedError, "column 'm' has a map", "leave it out"),
+    ("SELECT DISTINCT k, l AS «z FROM W [NOW]", UnsupportedError, "column 'z' has a map in it", "map_entries(z)"),
+    ("SELECT DISTINCT «s.inner.m FROM W [NOW]", UnsupportedError, "column 'm' has a map in it", "map_entries(m)"),
+    ("SELECT DISTINCT array(map(k, 1)) AS «z FROM R [NOW]", UnsupportedError, "column 'z' has a map", "map_entries"),
+    ("SELECT DISTINCT «q.z FROM (SELECT s AS z FROM W [NOW]) q", UnsupportedError, "column 'z' has a map", "leave it"),
+    ("SELECT m FROM W [NOW] «UNION SELECT m FROM W [NOW]", UnsupportedError, "UNION asks which rows", "map_entries"),
+    ("SELECT m FROM W [NOW] «EXCEPT SELECT m FROM W [NOW]", UnsupportedError, "EXCEPT asks which rows", "map_entries"),
+    ("SELECT m FROM W [NOW] «EXCEPT ALL SELECT m FROM W [NOW]", UnsupportedError, "EXCEPT asks", "map_entries"),
+    ("SELECT s FROM W [NOW] «INTERSECT SELECT s FROM W [NOW]", UnsupportedError, "INTERSECT asks", "map_entries"),
+    (
+        "SELECT if(k > 1, m, m) AS z FROM W [NOW] «INTERSECT ALL SELECT m FROM W [NOW]",
+        UnsupportedError,
+        "'z'",
+        "entries",
+    ),
     # Relations to streams
     ("SELECT k FROM (SELECT ISTREAM(k) FROM R [NOW]) q", CallError, "inside", "around everything"),
     ("SELECT k FROM («ISTREAM (SELECT k FROM R [NOW])) q", CallError, "ISTREAM makes", "around everything"),
@@ -229,6 +277,21 @@ def test_refused(marked: str, kind: type[StreamjoinError], reason: str, hint: st
         assert lines[0].endswith(f"at line 1, column {marked.index('«') + 1}:")
         assert lines[1] == "    " + query
         assert lines[2] == "    " + " " * marked.index("«") + "^"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT m FROM W [NOW] UNION ALL SELECT m FROM W [NOW]",
+        "SELECT k, m FROM W [NOW]",
+        "SELECT m, COUNT(*) AS n FROM W [NOW] GROUP BY m",
+        "SELECT DISTINCT s.inner.z, m['x'] AS x, map_keys(m) AS y FROM W [NOW]",
+        "SELECT R.a FROM R [NOW] JOIN S [NOW] ON NULL AND R.k = S.k",
+        "SELECT k FROM R [NOW] GROUP BY k HAVING NULL",
+    ],
+)
+def test_taken_as_spark_takes_it(query: str) -> None:
+    parse_cql(query, SCHEMAS, times=TIMES)
 
 
 def test_the_caret_stands_in_its_line() -> None:

@@ -829,6 +829,33 @@ def test_tables_must_fit() -> None:
         expression.evaluate([one])
     with pytest.raises(CallError, match="must be bigint as when it was parsed, got double"):
         expression.evaluate([pa.table({"a": [1.5]}), one])
+    with pytest.raises(CallError, match="for 3 rows, got tables with"):
+        expression.evaluate([two, two], rows=3)
+
+
+def test_a_table_without_columns_is_as_long_as_the_others() -> None:
+    rows, nothing = pa.schema({"a": pa.int64()}), pa.schema([])
+    some, none = pa.table({"a": [1, 2, None]}), pa.table({})
+    assert Expression.parse("l.a > 1", [rows, nothing]).evaluate([some, none]).tolist() == [False, True, False]
+    assert Expression.parse("r.a > 1", [nothing, rows]).evaluate([none, some], rows=3).tolist() == [False, True, False]
+    constant = Expression.parse("1 = 0 OR NULL IS NULL", [nothing, nothing])
+    assert constant.evaluate([none, none], rows=2).tolist() == [True, True]
+    assert constant.evaluate([none, none]).tolist() == []
+
+
+def test_a_failure_that_depends_on_no_column_is_found_without_any() -> None:
+    expression = Expression.parse("1 / 0 = 1", [pa.schema([])])
+    assert expression.evaluate([pa.table({})], rows=0).tolist() == []
+    with pytest.raises(EvaluationError, match="division by zero"):
+        expression.evaluate([pa.table({})], rows=1)
+
+
+def test_a_number_that_is_cast_to_its_own_type_is_no_literal() -> None:
+    rows = pa.schema({"p": pa.decimal128(10, 2)})
+    ten = pa.table({"p": pa.array([Decimal(10)], pa.decimal128(10, 2))})
+    assert Expression.parse("p / 3 = 3.333333", [rows]).evaluate([ten]).tolist() == [True]
+    assert Expression.parse("p / CAST(3 AS INT) = 3.3333333333333", [rows]).evaluate([ten]).tolist() == [True]
+    assert Expression.parse("CAST(NULL AS BOOLEAN) IS NULL", [rows]).evaluate([ten]).tolist() == [True]
 
 
 def test_long_chains_are_no_deep_trees() -> None:

@@ -62,7 +62,7 @@ def some(draw: random.Random, conditions: list[str], most: int) -> str:
 
 
 def random_query(draw: random.Random) -> str:
-    kind = draw.randrange(8)
+    kind = draw.randrange(9)
     if kind == 0:
         return f"SELECT R.a, S.b, T.k FROM R [NOW], S [NOW], T [NOW] WHERE {some(draw, CONDITIONS, 6)}"
     if kind == 1:
@@ -91,6 +91,13 @@ def random_query(draw: random.Random) -> str:
         return (
             f"SELECT R.a, S.b, T.k FROM R [NOW] {first} S [NOW] ON {some(draw, OF_TWO, 2)} "
             f"{second} T [NOW] ON {some(draw, CONDITIONS, 2)} WHERE {some(draw, CONDITIONS, 2)}"
+        )
+    if kind == 7:
+        operator = draw.choice(["UNION ALL", "UNION", "EXCEPT", "INTERSECT"])
+        sides = draw.sample(["bit_count(a) AS v", "coalesce(a, 1.5) AS v", "if(a > 1, a, k) AS v"], 2)
+        return (
+            f"SELECT q.v FROM (SELECT k, {sides[0]} FROM R [NOW] {operator} SELECT k, {sides[1]} FROM S [NOW]) q "
+            f"WHERE CAST(q.v AS STRING) {draw.choice(['LIKE', 'NOT LIKE'])} '%.%' AND {draw.choice(['k > 1', 'v < 4'])}"
         )
     return (
         f"SELECT R.k, COUNT(*) AS n, MAX(S.b) AS m FROM R [NOW], S [NOW] WHERE {some(draw, OF_TWO, 4)} "

@@ -16,9 +16,10 @@ from streamjoin.algebra import TimeAxis, Validity
 from streamjoin.algebra.policy import ToStream
 from streamjoin.language.complaint import nearest, refused, unknown, wrong
 from streamjoin.language.events import bind_event_join
+from streamjoin.language.maps import column_with_map, no_maps
 from streamjoin.language.scalar import bind_scalar, rendered
 from streamjoin.language.scope import Entry, Scope, Sources, matching
-from streamjoin.language.selecting import bind_select, check_condition
+from streamjoin.language.selecting import bind_select, checked_condition
 from streamjoin.language.syntax import (
     Body,
     Chain,
@@ -169,6 +170,10 @@ class Binder:
                     f"Column {one!r} is {kinds[0][one]} on the left side, {other!r} is {kinds[1][other]} on the right",
                     f"cast one of them: CAST({other} AS {str(kinds[0][one]).upper()})",
                 )
+        for side in (left, right) if not (body.operator == "union" and body.every) else ():
+            with_map = column_with_map(side, self.schemas)
+            if with_map is not None:
+                raise no_maps(self.text, body.start, with_map, body.operator.upper())
         if body.operator == "union":
             parts = tuple(
                 part for side in (left, right) for part in (side.parts if isinstance(side, Union) else (side,))
@@ -203,11 +208,10 @@ class Binder:
         theta = None
         if join.on is not None:
             theta = rendered(bind_scalar(join.on, Scope(self.text, entries), aggregates="in ON"))
-        relation = Join(left.relation, right.relation, (), theta, join.how)
-        if join.on is not None:
             # A semi join's condition is about both sides, its result about one.
             both = Join(left.relation, right.relation)
-            check_condition(self.text, join.on, str(theta), column_types(both, self.schemas))
+            theta = checked_condition(self.text, join.on, theta, column_types(both, self.schemas))
+        relation = Join(left.relation, right.relation, (), theta, join.how)
         return Sources(relation, left.entries if join.how in ("semi", "anti") else entries)
 
     def _cross(self, left: Sources, right: Sources, at: int) -> Sources:

@@ -3,7 +3,8 @@
     SELECT R.k, SUM(R.a * 2) / COUNT(*) + 1 FROM R [NOW] GROUP BY R.k
 
 becomes a projection of `R.k` and `R.a * 2`, an aggregation, and a projection of `` `SUM(R.a * 2)` / `COUNT(*)` + 1 ``.
-Whatever in an expression is neither an aggregate nor, word for word, a key is a mistake, as in Spark.
+A key is found word for word, also as an operand: `R.a % 2 + 1` is `` `R.a % 2` + 1 `` where R.a % 2 is a key. Whatever
+is neither an aggregate nor a key is a mistake, as in Spark.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import cast
 
 from streamjoin.algebra import Aggregate, AggregateFunction
 from streamjoin.language.complaint import refused, wrong
+from streamjoin.language.precedence import is_operand
 from streamjoin.language.scalar import AGGREGATES, Piece, Pieces, rendered
 from streamjoin.plan.column_types import Types
 from streamjoin.plan.condition import quoted
@@ -96,12 +98,8 @@ class Grouping:
     def _key(self, pieces: Pieces, at: int) -> tuple[int, str | None]:
         for form, name in sorted(self.keys.items(), key=lambda key: -len(key[0])):
             end = at + len(form)
-            if _form(pieces[at:end]) != form:
-                continue
             # An operator beside it might bind tighter than those inside: a * b + c is no a * (b + c).
-            before = pieces[at - 1].text if at else "("
-            behind = pieces[end].text if end < len(pieces) else ")"
-            if before != "." and (_is_one_operand(form) or (before in ("(", ",") and behind in (")", ","))):
+            if _form(pieces[at:end]) == form and is_operand(pieces, at, end):
                 return len(form), name
         return 0, None
 
@@ -186,19 +184,3 @@ def _form(pieces: Sequence[Piece]) -> tuple[str, ...]:
 
 def _is_literal(piece: Piece) -> bool:
     return piece.column is None and (piece.text[0].isdigit() or piece.text[0] in "'\"")
-
-
-def _is_one_operand(form: tuple[str, ...]) -> bool:
-    """Whether no operator stands at the top of an expression: a column, fields of it, or one call."""
-    depth = 0
-    for part in form:
-        depth += (part in ("(", "[")) - (part in (")", "]"))
-        if (
-            depth == 0
-            and part not in (")", "]", ".")
-            and not (part[0] == "`" or part[0].isalnum() or part[0] in "'_\"")
-        ):
-            return False
-    return not any(
-        word in ("AND", "OR", "NOT", "BETWEEN", "IN", "IS", "LIKE", "DIV", "CASE", "INTERVAL") for word in form
-    )

@@ -9,11 +9,12 @@ same twice, is refused here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from streamjoin.errors import CallError
 from streamjoin.language.complaint import refused, wrong
 from streamjoin.language.scope import Scope
 from streamjoin.language.syntax import Name, Scalar
@@ -71,14 +72,21 @@ def rendered(pieces: Sequence[Piece]) -> str:
 
 
 def bind_scalar(
-    scalar: Scalar, scope: Scope, *, aggregates: str | None = None, aliases: Mapping[str, Pieces] | None = None
+    scalar: Scalar,
+    scope: Scope,
+    *,
+    aggregates: str | None = None,
+    aliases: Mapping[str, Pieces] | None = None,
+    keys: Collection[str] | None = None,
 ) -> Pieces:
     """The pieces of an expression. `aggregates` says why there can be none here; `aliases` are names that stand for
-    other expressions, where no column has them.
+    other expressions, where no column has them; with `keys`, where none of those columns has them, but inside of an
+    aggregate, which is of the rows before the groups.
     """
     text = scope.text
-    spans = _spans(scalar, scope, aliases or {})
     inside = [token for token in tokens(text) if scalar.start <= token.start < scalar.end]
+    hiding = None if keys is None else _Hiding(frozenset(keys), _aggregate_spans(inside))
+    spans = _spans(scalar, scope, aliases or {}, hiding)
     _check(text, scalar, inside, set(spans), scope, aggregates)
     found: list[Piece] = []
     end = scalar.start
@@ -96,7 +104,45 @@ def bind_scalar(
     return tuple(found)
 
 
-def _spans(scalar: Scalar, scope: Scope, aliases: Mapping[str, Pieces]) -> dict[int, tuple[Pieces, int]]:
+@dataclass(frozen=True)
+class _Hiding:
+    """Where aliases hide columns: all but the keys, and not between these places."""
+
+    keys: frozenset[str]
+    exempt: Sequence[tuple[int, int]]
+
+    def hides(self, names: Sequence[Name], scope: Scope) -> bool:
+        """Whether a name is an alias before it is a column; it is one of the two."""
+        if any(start <= names[0].start < end for start, end in self.exempt):
+            return False
+        if len(names) > 1 and scope.entry(names[0]) is not None:
+            return False
+        try:
+            found = scope.column(names)
+        except CallError:  # ambiguous, as a column
+            return True
+        return found is None or found[0] not in self.keys
+
+
+def _aggregate_spans(inside: Sequence[Token]) -> list[tuple[int, int]]:
+    """From where to where aggregates stand."""
+    found = []
+    for at, (before, token, after) in enumerate(_neighbours(inside)):
+        if (token.name or "").lower() not in AGGREGATES or after != "(" or before == ".":
+            continue
+        depth, end = 0, at + 1
+        while end < len(inside):
+            depth += (inside[end].text == "(") - (inside[end].text == ")")
+            if depth == 0:
+                break
+            end += 1
+        found.append((token.start, inside[min(end, len(inside) - 1)].end))
+    return found
+
+
+def _spans(
+    scalar: Scalar, scope: Scope, aliases: Mapping[str, Pieces], hiding: _Hiding | None
+) -> dict[int, tuple[Pieces, int]]:
     """By its start, what each column is replaced by, and where it ends."""
     found: dict[int, tuple[Pieces, int]] = {}
     columns = [scalar.tree] if isinstance(scalar.tree, exp.Column) else scalar.tree.find_all(exp.Column)
@@ -110,13 +156,14 @@ def _spans(scalar: Scalar, scope: Scope, aliases: Mapping[str, Pieces]) -> dict[
             raise wrong(
                 scope.text, scalar.start, f"The name {names[0].text!r} is not understood", "write it as source.column"
             )
-        resolved = scope.column(names)
+        alias = names[0].text.lower()
+        hidden = hiding is not None and alias in aliases and hiding.hides(names, scope)
+        resolved = None if hidden else scope.column(names)
         if resolved is not None:
             internal, taken = resolved
             piece = Piece(quoted(internal), names[0].start, False, internal)
             found[names[0].start] = ((piece,), parts[taken - 1][1])
             continue
-        alias = names[0].text.lower()
         if alias in aliases:
             pieces = aliases[alias]
             if len(pieces) > 1:

@@ -13,13 +13,14 @@ from dataclasses import replace
 
 from streamjoin.language.complaint import nearest, unknown, wrong
 from streamjoin.language.grouping import Grouping, closing, has_aggregate
+from streamjoin.language.maps import column_with_map, no_maps
 from streamjoin.language.scalar import Piece, Pieces, bind_scalar, rendered
 from streamjoin.language.scope import Scope, Sources
 from streamjoin.language.syntax import Item, Scalar, SelectClause, Star
 from streamjoin.plan.column_types import Schemas, Types, column_types, type_of
-from streamjoin.plan.condition import quoted
+from streamjoin.plan.condition import as_column, conjunction, conjuncts, quoted
 from streamjoin.plan.expression.lexer import tokens
-from streamjoin.plan.expression.sqltypes import BOOLEAN, VOID
+from streamjoin.plan.expression.sqltypes import BOOLEAN, STRING, VOID
 from streamjoin.plan.relation import Distinct, Projection, Relation, Selection
 
 _Output = tuple[str, Pieces, int]  # a column of the result: its name, its expression, and where it is written
@@ -32,17 +33,19 @@ def bind_select(text: str, select: SelectClause, sources: Sources, schemas: Sche
     types = column_types(relation, schemas)
     if select.where is not None:
         condition = rendered(bind_scalar(select.where, scope, aggregates="in WHERE, which filters rows"))
-        check_condition(text, select.where, condition, types)
-        relation = Selection(relation, condition)
+        relation = Selection(relation, checked_condition(text, select.where, condition, types))
     starred: dict[str, str] = {}
     outputs = [output for item in select.items for output in _item(text, item, scope, starred)]
     _check_names(text, outputs)
     aliases = {name.lower(): pieces for name, pieces, _ in outputs}
+    keys = [_group_key(text, key, scope, outputs, aliases) for key in select.group]
     having = None
     if select.having is not None:
-        having = bind_scalar(select.having, scope, aliases=aliases)
-    if select.group or any(has_aggregate(pieces) for _, pieces, _ in outputs) or (having and has_aggregate(having)):
-        keys = [_group_key(text, key, scope, outputs, aliases) for key in select.group]
+        # It is asked of what the SELECT list has made of the groups: a name in that hides a column that is no key.
+        grouped = [key[0].column for key in keys if len(key) == 1 and key[0].column is not None]
+        made = {name: _as_made(pieces) for name, pieces in aliases.items()}
+        having = bind_scalar(select.having, scope, aliases=made, keys=grouped)
+    if keys or any(has_aggregate(pieces) for _, pieces, _ in outputs) or (having and has_aggregate(having)):
         grouping = Grouping(text, keys)
         outputs = [(name, grouping.over_groups(pieces), at) for name, pieces, at in outputs]
         over = None if having is None else rendered(grouping.over_groups(having))
@@ -50,21 +53,43 @@ def bind_select(text: str, select: SelectClause, sources: Sources, schemas: Sche
         grouping.check_types(column_types(relation.child, schemas))
         if over is not None:
             assert select.having is not None
-            check_condition(text, select.having, over, column_types(relation, schemas))
-            relation = Selection(relation, over)
+            condition = checked_condition(text, select.having, over, column_types(relation, schemas), void=True)
+            relation = Selection(relation, condition)
     elif select.having is not None:
         raise wrong(text, select.having.start, "HAVING is about groups, and there are none", "write WHERE")
     found = Projection(relation, tuple((name, rendered(pieces)) for name, pieces, _ in outputs))
-    return Distinct(found) if select.distinct else found
+    if not select.distinct:
+        return found
+    with_map = column_with_map(found, schemas)
+    if with_map is not None:
+        raise no_maps(text, next(at for name, _, at in outputs if name == with_map), with_map, "DISTINCT")
+    return Distinct(found)
 
 
-def check_condition(text: str, scalar: Scalar, condition: str, types: Types) -> None:
-    """Refuse a condition that is surely none."""
+def checked_condition(text: str, scalar: Scalar, condition: str, types: Types, *, void: bool = False) -> str:
+    """The condition, if it is not surely none. `void`: whether a plain NULL is one, as in HAVING.
+
+    AND casts strings and NULL to booleans. Its parts may be asked one by one, so that the cast is written out.
+    """
     kind = type_of(condition, types)
-    if kind not in (None, BOOLEAN, VOID):
+    if kind not in (None, BOOLEAN) and not (void and kind == VOID):
         raise wrong(
             text, scalar.start, f"This must be a condition (boolean), but it is {kind}", "compare it with something"
         )
+    parts = conjuncts(condition)
+    cast = [f"CAST({part} AS BOOLEAN)" if type_of(part, types) in (VOID, STRING) else part for part in parts]
+    return condition if tuple(cast) == parts else str(conjunction(cast))
+
+
+def _as_made(pieces: Pieces) -> Pieces:
+    """An expression of the SELECT list as HAVING sees it: a column, of that type."""
+    text = rendered(pieces)
+    typed = as_column(text)
+    if typed == text:
+        return pieces
+    before, behind = typed.split(text)
+    start = pieces[0].start
+    return (Piece(before, start, False), replace(pieces[0], space=False), *pieces[1:], Piece(behind, start, False))
 
 
 def _item(text: str, item: Item, scope: Scope, starred: dict[str, str]) -> list[_Output]:

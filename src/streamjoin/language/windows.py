@@ -10,6 +10,7 @@ from streamjoin.language.complaint import nearest, unknown, wrong
 from streamjoin.language.scope import matching
 from streamjoin.language.syntax import Amount, Name, StreamClause, WindowClause
 from streamjoin.plan.column_types import time_axis
+from streamjoin.plan.expression.sqltypes import from_arrow
 
 
 def bind_window(
@@ -19,14 +20,16 @@ def bind_window(
     stream = clause.name.text
     if window.kind == "valid":
         start, end = (_column(text, stream, schema, name) for name in window.names)
-        kinds = {time_axis(schema.field(name).type) for name in (start, end)}
-        if None in kinds or len(kinds) > 1:
+        kinds = [schema.field(name).type for name in (start, end)]
+        axes = {time_axis(kind) for kind in kinds}
+        zoned = {pa.types.is_timestamp(kind) and kind.tz is not None for kind in kinds}
+        if None in axes or len(axes) > 1 or len(zoned) > 1:
+            shown = [from_arrow(kind) for kind in kinds]
             raise wrong(
                 text,
                 window.names[0].start,
-                f"A validity lies between two times, but {start!r} is {schema.field(start).type} and {end!r} is "
-                f"{schema.field(end).type}",
-                "use two timestamps, two dates or two integer columns",
+                f"A validity lies between two times of one kind, but {start!r} is {shown[0]} and {end!r} is {shown[1]}",
+                "use two timestamps (both with a zone, or both without), two dates or two integer columns",
             )
         return None, Validity(start, end)
     if time is None:

@@ -37,10 +37,13 @@ from streamjoin.plan.relation import (
     Aggregation,
     AsOfJoin,
     BestMatchJoin,
+    Difference,
+    Intersection,
     Join,
     Projection,
     Relation,
     Stream,
+    Union,
 )
 
 Schemas = Mapping[str, pa.Schema]
@@ -48,7 +51,7 @@ Types = dict[str, SqlType | None]
 
 _STRING_FUNCTIONS = """
     upper lower ucase lcase trim ltrim rtrim substring_index initcap replace translate regexp_replace regexp_extract md5
-    sha sha1 sha2 hex lpad rpad date_format
+    sha sha1 sha2 hex date_format
 """
 _INT_FUNCTIONS = """
     year month day dayofmonth dayofweek hour minute quarter length char_length ascii hash levenshtein
@@ -73,7 +76,7 @@ _CASTS = {
     "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
 }
 _OF_THEIR_ARGUMENTS = frozenset(("coalesce", "nvl", "ifnull", "greatest", "least", "concat"))
-_OF_STRINGS = frozenset(("concat", "substring", "substr", "left", "right"))
+_OF_STRINGS = frozenset(("concat", "substring", "substr", "left", "right", "lpad", "rpad"))
 
 
 def time_axis(kind: pa.DataType) -> TimeAxis | None:
@@ -115,7 +118,21 @@ def column_types(relation: Relation, schemas: Schemas) -> Types:
     if isinstance(relation, Join | AsOfJoin | BestMatchJoin):
         both = column_types(relation.left, schemas) | column_types(relation.right, schemas)
         return {name: both.get(name) for name in relation.columns}
+    if isinstance(relation, Union | Difference | Intersection):
+        return _by_place(relation, schemas)
     return column_types(relation.children[0], schemas)
+
+
+def _by_place(relation: Relation, schemas: Schemas) -> Types:
+    """The types of a set operator's columns: Spark casts to a common one, which is known where all parts have it."""
+    kinds = []
+    for part in relation.children:
+        own = column_types(part, schemas)
+        kinds.append([own.get(name) for name in part.columns])
+    return {
+        name: one[0] if len(set(one)) == 1 else None
+        for name, one in zip(relation.columns, zip(*kinds, strict=True), strict=True)
+    }
 
 
 def type_of(text: str, types: Mapping[str, SqlType | None]) -> SqlType | None:

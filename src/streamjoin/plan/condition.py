@@ -12,7 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from streamjoin.plan.expression import literals
 from streamjoin.plan.expression.lexer import Token, tokens
+from streamjoin.plan.expression.sqltypes import INTEGERS
+from streamjoin.plan.expression.tree import Outside
+from streamjoin.plan.expression.variables import is_variable, lambdas, renamed
 
 _OPEN, _CLOSE = ("(", "["), (")", "]")
 _COMPARISONS = ("=", "==", "<", "<=", ">", ">=", "<>", "!=", "<=>")
@@ -32,13 +36,15 @@ def quoted(name: str) -> str:
 
 
 def column_places(pieces: Sequence[Token]) -> list[int]:
-    """Where columns stand among the tokens: names in backquotes that are neither a field nor a function."""
+    """Where columns stand among the tokens: names in backquotes that are no field, function or variable."""
+    functions = lambdas(pieces)
     return [
         at
         for at, piece in enumerate(pieces)
         if piece.kind == "quoted"
         and (at == 0 or pieces[at - 1].text != ".")
         and (at + 1 == len(pieces) or pieces[at + 1].text != "(")
+        and not is_variable(functions, pieces, at)
     ]
 
 
@@ -65,19 +71,56 @@ def one_column(text: str) -> str | None:
 def substituted(text: str, texts: Mapping[str, str]) -> str:
     """The text with columns replaced by other texts, in parentheses where they need them.
 
+    A column keeps its type, and is no variable of a lambda function:
+
     >>> substituted("`Q.x` * 2", {"Q.x": "`R.a` + 1"}), substituted("`Q.x` * 2", {"Q.x": "`R.a`"})
     ('(`R.a` + 1) * 2', '`R.a` * 2')
+    >>> substituted("`R.price` / `Q.x`", {"Q.x": "3"}), substituted("f(`a`, x -> x + `Q.x`)", {"Q.x": "`x`"})
+    ('`R.price` / CAST(3 AS INT)', 'f(`a`, x_ -> x_ + `x`)')
     """
+    text = _not_hidden(text, texts)
     pieces = tokens(text)
     written, at = [], 0
     for number in column_places(pieces):
         piece = pieces[number]
         new = texts.get(piece.name or "")
         if new is not None:
-            alone = len(pieces) == 1 or len(tokens(new)) == 1
-            written += [text[at : piece.start], new if alone else f"({new})"]
+            written += [text[at : piece.start], new if len(pieces) == 1 else _operand(new)]
             at = piece.end
     return "".join([*written, text[at:]])
+
+
+def _operand(text: str) -> str:
+    typed = as_column(text)
+    return typed if typed != text or len(tokens(text)) == 1 else f"({text})"
+
+
+def as_column(text: str) -> str:
+    """The text with the type that a column of it has: Spark takes an integer beside a decimal for as many digits as are
+    written, where a column has all those of its type, and so divides to other digits.
+
+    >>> as_column("-3"), as_column("3L"), as_column("1.5"), as_column("`R.a`")
+    ('CAST(-3 AS INT)', 'CAST(3L AS BIGINT)', '1.5', '`R.a`')
+    """
+    pieces = tokens(bare(text))
+    if not pieces or pieces[-1].kind != "number" or [piece.text for piece in pieces[:-1]] not in ([], ["-"]):
+        return text
+    try:
+        kind = literals.number(pieces[-1].text, len(pieces) > 1).type
+    except Outside:
+        return text
+    return f"CAST({bare(text)} AS {str(kind).upper()})" if kind in INTEGERS else text
+
+
+def _not_hidden(text: str, texts: Mapping[str, str]) -> str:
+    """The text with other names for variables that would hide a column of what is written in their place."""
+    pieces = tokens(text)
+    for one in lambdas(pieces):
+        inside = (pieces[at].name or "" for at in column_places(pieces) if one.start <= at < one.end)
+        coming = {name.lower() for column in inside if column in texts for name in columns(texts[column])}
+        for variable in sorted(one.variables & coming):
+            return _not_hidden(renamed(text, pieces, one, variable, coming), texts)
+    return text
 
 
 def bare(text: str) -> str:

@@ -75,15 +75,14 @@ class _Value:
     failed: Array | None = None  # why it failed, by row; `_FINE` where it did not
 
 
-def evaluate(tree: Node, text: str, tables: Sequence[pa.Table]) -> Array:
-    """Where the expression is TRUE, one boolean per row.
+def evaluate(tree: Node, text: str, tables: Sequence[pa.Table], rows: int) -> Array:
+    """Where the expression is TRUE, one boolean per row; `rows` of them, because a table without columns has no length.
 
     >>> tree = Call(BOOLEAN, "<", (Field(INT, 0, "a"), Field(INT, 1, "b")))
     >>> left, right = pa.array([1, 2], pa.int32()), pa.array([2, None], pa.int32())
-    >>> evaluate(tree, "l.a < r.b", [pa.table({"a": left}), pa.table({"b": right})])
+    >>> evaluate(tree, "l.a < r.b", [pa.table({"a": left}), pa.table({"b": right})], 2)
     array([ True, False])
     """
-    rows = tables[0].num_rows
     columns: dict[Field, _Value] = {}
     with np.errstate(all="ignore"):  # overflow and division by zero are looked for, not warned of
         result = _value(tree, tables, columns)

@@ -122,25 +122,33 @@ class Expression:
         """
         return self.refusal
 
-    def evaluate(self, tables: Sequence[pa.Table]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def evaluate(self, tables: Sequence[pa.Table], rows: int | None = None) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Where it is TRUE (neither FALSE nor NULL): row by row over tables of equal length, one per input.
+
+        A table without columns has no length of its own: it is taken to be as long as the others. Where all may be
+        without, `rows` says how many rows there are.
 
         >>> rows = pa.schema({"a": pa.int64()})
         >>> less = Expression.parse("l.a < r.a", [rows, rows])
         >>> less.evaluate([pa.table({"a": [1, 2, None]}), pa.table({"a": [2, 1, 3]})])
         array([ True, False, False])
+        >>> Expression.parse("1 > 0", [rows, rows]).evaluate([pa.table({}), pa.table({})], rows=2)
+        array([ True,  True])
         """
         if self.tree is None:
             raise UnsupportedError(
                 f"{self.refusal}, got {self.text!r}", hint="use it in an inner join, where Spark evaluates it"
             )
-        lengths = [table.num_rows for table in tables]
-        if len(tables) != self.inputs or len(set(lengths)) != 1:
+        lengths = {table.num_rows for table in tables if table.num_columns} | (set() if rows is None else {rows})
+        if len(tables) != self.inputs or len(lengths) > 1:
+            given = "" if rows is None else f" for {rows} rows"
             raise CallError(
-                f"{self.inputs} tables of equal length are needed, got tables with {lengths} rows",
+                f"{self.inputs} tables of equal length are needed{given}, got tables with "
+                f"{[table.num_rows for table in tables]} rows",
                 hint="row n of every table belongs to pair n: take the rows of both sides first",
             )
-        return evaluate.evaluate(self.tree, self.text, tables)
+        length = lengths.pop() if lengths else max((table.num_rows for table in tables), default=0)
+        return evaluate.evaluate(self.tree, self.text, tables, length)
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"

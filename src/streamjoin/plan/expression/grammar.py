@@ -41,8 +41,8 @@ from streamjoin.plan.expression.tree import (
     Node,
     Outside,
     arithmetic,
-    cast,
     compare,
+    explicit_cast,
     is_null,
     like,
     logical,
@@ -60,6 +60,7 @@ _TYPES = {
     **dict.fromkeys(("BIGINT", "LONG"), BIGINT),
     **dict.fromkeys(("FLOAT", "REAL"), FLOAT),
     "DOUBLE": DOUBLE,
+    "BOOLEAN": BOOLEAN,
 }
 _OTHER_INTERVAL = "an INTERVAL that is not plainly written in weeks, days, hours, minutes, seconds or parts of them"
 _END = Token("end", "", -1)
@@ -222,7 +223,7 @@ class _Reader:
     def casts(self, value: Node) -> Node:
         while self.next.keyword == "::":
             token = self.take()
-            value = self.build(token, cast, value, self.type())
+            value = self.build(token, explicit_cast, value, self.type())
         if self.next is not _END and self.next.keyword not in _BEHIND:
             raise self.outside()
         return value
@@ -253,7 +254,7 @@ class _Reader:
         if self.accept("CAST", "("):
             inner = self.expression()
             self.expect("AS")
-            inner = self.build(token, cast, inner, self.type())
+            inner = self.build(token, explicit_cast, inner, self.type())
             self.expect(")")
             return inner
         follows = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else _END

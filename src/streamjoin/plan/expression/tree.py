@@ -99,6 +99,18 @@ def cast(node: Node, kind: SqlType) -> Node:
     return Call(kind, "cast", (node,))
 
 
+def explicit_cast(node: Node, kind: SqlType) -> Node:
+    """A cast that is written. An integer that is cast to its own type is no literal to Spark any more, which counts the
+    digits of literals.
+
+    >>> arithmetic("/", Literal(SqlType("decimal", 4, 2), 1000), explicit_cast(Literal(INT, 3), INT)).type.scale
+    13
+    """
+    if isinstance(node, Literal) and node.type == kind and kind in INTEGERS:
+        return Call(kind, "cast", (node,))
+    return cast(node, kind)
+
+
 def compare(operator: str, left: Node, right: Node) -> Node:
     """A comparison, in the type that Spark compares the two in. `operator` is one of = <=> <> < <= > >=.
 

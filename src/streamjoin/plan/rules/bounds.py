@@ -185,6 +185,8 @@ def _literal(node: Node) -> _Constant | None:
     if isinstance(node, Call) and node.operation == "negate":
         inner = _literal(node.operands[0])
         return None if inner is None else _Constant(-inner.value, inner.type)
+    if isinstance(node, Call) and node.operation == "cast" and node.operands[0].type == node.type:
+        return _literal(node.operands[0])
     if not isinstance(node, Literal) or node.value is None or isinstance(node.value, str | bool):
         return None
     if node.type.name == "decimal":

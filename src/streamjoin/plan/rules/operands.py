@@ -3,8 +3,10 @@
 An expression of one side becomes a column of that side, computed below the join: `` `R.a` + 1 = `S.b` `` is an equality
 of the columns `R.a + 1` and `S.b`.
 
-Below the join it is computed for every row. In `ON R.n <> 0 AND 10 / R.n = S.b` of an outer join the first condition
-guards the second, and cannot go below with it: an expression that can fail is no operand there.
+Below the join it is computed for every row that the conditions on its own side let through. In an inner join those have
+gone below before. In `ON R.n <> 0 AND 10 / R.n = S.b` of a left join the first cannot go below, because a row for which
+it is false is kept; but that row matches nobody. So where an expression can fail, it is computed only where they are
+true, and is NULL elsewhere, which matches nobody either.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from streamjoin.plan.column_types import Schemas, column_types, type_of
-from streamjoin.plan.condition import columns, one_column, quoted
+from streamjoin.plan.condition import columns, conjunction, conjuncts, one_column, quoted
 from streamjoin.plan.expression.lexer import tokens
 from streamjoin.plan.expression.sqltypes import SqlType
 from streamjoin.plan.relation import Join, Projection, Relation
@@ -41,18 +43,14 @@ class Operands:
 
     def __init__(self, join: Join, schemas: Schemas) -> None:
         self.children = join.children
-        self.guarded = join.how != "inner"  # an inner join's one-sided conditions have gone below
+        self.conditions = () if join.theta is None else conjuncts(join.theta)
         self.schemas = schemas
         self.computed: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._types: dict[str, SqlType | None] | None = None
 
     def side(self, text: str) -> int | None:
-        """The side that an expression belongs to; None for a constant, for one of both sides, and for one that must not
-        be computed below the join.
-        """
+        """The side that an expression belongs to; None for a constant, and for one of both sides."""
         used = set(columns(text))
-        if self.guarded and one_column(text) is None and can_fail(text):
-            return None
         for number, child in enumerate(self.children):
             if used and used <= set(child.columns):
                 return number
@@ -72,6 +70,9 @@ class Operands:
             return found
         number = self.side(text)
         assert number is not None
+        if can_fail(text):
+            guard = conjunction([part for part in self.conditions if self.side(part) == number])
+            text = text if guard is None else f"CASE WHEN {guard} THEN {text} END"
         name = readable(text)
         taken = {other for child in self.children for other in child.columns}
         while name in taken and self.computed[number].get(name) != text:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from streamjoin.plan.column_types import Schemas
 from streamjoin.plan.condition import columns, conjuncts
 from streamjoin.plan.relation import Join, Relation, Selection
-from streamjoin.plan.rules.rebuild import bottom_up
+from streamjoin.plan.rules.rebuild import bottom_up, columns_only
 
 
 def order_joins(relation: Relation, schemas: Schemas) -> Relation:
@@ -19,8 +19,8 @@ def order_joins(relation: Relation, schemas: Schemas) -> Relation:
     >>> from streamjoin.plan.relation import Stream
     >>> r, s, t = (Stream(name, ((f"{name}.k", "k"),), "ts", None) for name in "RST")
     >>> ordered = order_joins(Selection(Join(Join(r, s), t), "`R.k` = `T.k`"), {})
-    >>> ordered.child.columns
-    ('R.k', 'T.k', 'S.k')
+    >>> ordered.columns, ordered.child.columns
+    (('R.k', 'S.k', 'T.k'), ('R.k', 'T.k', 'S.k'))
     """
     return bottom_up(relation, _ordered)
 
@@ -43,7 +43,8 @@ def _ordered(relation: Relation) -> Relation:
     joined: Relation = found[0]
     for source in found[1:]:
         joined = Join(joined, source)
-    return Selection(joined, relation.condition)
+    # Whoever stands above may go by position.
+    return columns_only(Selection(joined, relation.condition), relation.columns)
 
 
 def _sources(relation: Relation) -> list[Relation]:

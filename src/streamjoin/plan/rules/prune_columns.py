@@ -34,7 +34,7 @@ def prune_columns(relation: Relation, schemas: Schemas) -> Relation:
     >>> prune_columns(Projection(stream, (("y", "`R.y`"),)), {}).child.reads
     (('R.y', 'y'),)
     """
-    return _pruned(relation, set(relation.columns))
+    return _just(relation, relation.columns)
 
 
 def _pruned(relation: Relation, needed: set[str]) -> Relation:

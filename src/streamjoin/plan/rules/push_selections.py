@@ -1,6 +1,8 @@
 """Selections go down, to the side of a join that they belong to, and through whatever does not change their answer.
 
-    Projection, Union, Distinct, EXCEPT, INTERSECT    all of it, for each child by its own names
+    Projection, Distinct                              all of it, by the child's own names
+    Union, EXCEPT, INTERSECT                          for each child by its own names: conditions on columns whose types
+                                                      are known, and the same in all children
     Aggregation                                       conditions on keys alone
     inner Join                                        left, right; conditions on both sides become the join's own
     left outer, semi, anti Join                       conditions on the left side; right outer: on the right side
@@ -8,6 +10,9 @@
 
 Never below the side of an outer join that NULLs are supplied for: a padded row would come that was filtered. A
 selection stops directly above a stream: see `below_window`.
+
+Why types count: a set operator casts the columns of its children to a common type, and below it a condition would be
+asked of another value. As a string an int is '1', and the double that it is cast to '1.0'.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streamjoin.algebra import Rows
-from streamjoin.plan.column_types import Schemas
+from streamjoin.plan.column_types import Schemas, column_types
 from streamjoin.plan.condition import columns, conjunction, conjuncts, quoted, substituted
 from streamjoin.plan.relation import (
     Aggregation,
@@ -46,7 +51,7 @@ def push_selections(relation: Relation, schemas: Schemas) -> Relation:
     >>> pushed.child.condition
     '(`R.x` + 1) > 3'
     """
-    return bottom_up(relation, lambda node: _pushed(node) if isinstance(node, Selection) else node)
+    return bottom_up(relation, lambda node: _pushed(node, schemas) if isinstance(node, Selection) else node)
 
 
 def below_window(stream: Stream) -> bool:
@@ -71,13 +76,18 @@ def selected(relation: Relation, parts: Sequence[str]) -> Relation:
     return relation if condition is None else Selection(relation, condition)
 
 
-def _pushed(selection: Selection) -> Relation:
+def _pushed(selection: Selection, schemas: Schemas) -> Relation:
     child, parts = selection.child, conjuncts(selection.condition)
     if isinstance(child, Projection):
         computed = dict(child.computed)
         return replace(child, child=selected(child.child, [substituted(part, computed) for part in parts]))
-    if isinstance(child, Union | Distinct | Difference | Intersection):
-        return with_children(child, [_by_place(part, child.columns, parts) for part in child.children])
+    if isinstance(child, Distinct):
+        return replace(child, child=selected(child.child, parts))
+    if isinstance(child, Union | Difference | Intersection):
+        types = column_types(child, schemas)
+        below = [part for part in parts if all(types.get(name) is not None for name in columns(part))]
+        above = [part for part in parts if part not in below]
+        return selected(with_children(child, [_by_place(one, child.columns, below) for one in child.children]), above)
     if isinstance(child, Aggregation):
         below = [part for part in parts if set(columns(part)) <= set(child.keys)]
         above = [part for part in parts if part not in below]
