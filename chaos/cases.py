@@ -17,7 +17,7 @@ from chaos.checkpoint import Checkpoint, Where
 from chaos.comparison import Difference, compare_query
 from chaos.data import Shape
 from chaos.errors import ChaosError
-from chaos.joins import Kind
+from chaos.kinds import Kind
 from chaos.lives import Life
 from chaos.processes import Process, kill, processes_of
 

@@ -19,9 +19,10 @@ from rich.table import Table
 
 from chaos.aims import Pace
 from chaos.cases import Case, Outcome, Say
+from chaos.catalog import kinds_of
 from chaos.checkpoint import Where
 from chaos.data import Shape
-from chaos.joins import Kind, kinds_of
+from chaos.kinds import Kind
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.kernels.warm import load_kernels
 

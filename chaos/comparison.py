@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from chaos import data
 from chaos.checkpoint import Checkpoint
-from chaos.joins import Kind
+from chaos.kinds import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,9 +10,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from chaos.cases import Outcome
+from chaos.catalog import KINDS, kinds_of
 from chaos.commands import Chaos, deal, failure_lines, outcome_table, summary
 from chaos.comparison import compare
-from chaos.joins import KINDS, kinds_of
 from streamjoin.cli import app, checkout
 
 ALL = list(KINDS.values())

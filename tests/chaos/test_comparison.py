@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chaos import data
+from chaos.catalog import KINDS
 from chaos.comparison import compare, compare_query, expected_frame
 from chaos.data import Shape
 from chaos.driver import start_query
-from chaos.joins import KINDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
