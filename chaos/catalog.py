@@ -1,4 +1,4 @@
-"""All that chaos is tried on, by name."""
+"""All that chaos is tried on, by name: joins and queries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Final
 from chaos.errors import ChaosError
 from chaos.joins import JOINS
 from chaos.kinds import Kind
+from chaos.queries import QUERIES
 
-KINDS: Final = {kind.name: kind for kind in JOINS}
+KINDS: Final = {kind.name: kind for kind in (*JOINS, *QUERIES)}
 
 
 def kinds_of(names: Iterable[str]) -> list[Kind]:
@@ -24,5 +25,5 @@ def kinds_of(names: Iterable[str]) -> list[Kind]:
         if name not in KINDS:
             near = difflib.get_close_matches(name, KINDS, n=1)
             hint = f"did you mean {near[0]}" if near else "there are " + ", ".join(KINDS)
-            raise ChaosError(f"there is no join {name!r}", hint=hint)
+            raise ChaosError(f"there is no join or query {name!r}", hint=hint)
     return [KINDS[name] for name in chosen] or list(KINDS.values())

@@ -16,12 +16,15 @@ BUCKETS: Final = 4  # more than Spark's partitions here, and a square: a matrix 
 
 @dataclass(frozen=True)
 class Kind:
-    """A join by name, and what it is given."""
+    """A join or a query by name, and what it is given."""
 
     name: str
     call: Callable[[DataFrame, DataFrame], DataFrame]
     late: bool = False  # some rows of its data come too late
     table: bool = False  # its right side is no stream
+    distinct: bool = False  # no two rows of a key have the same time
+    most_files: int = 12  # of one side: fewer where a batch takes longer
+    finished: bool = False  # its data have no closing row: `sj.finish` gives the rest
 
     def stream(self, spark: SparkSession, inputs: Path) -> DataFrame:
         """The call as a query makes it."""
