@@ -1,4 +1,4 @@
-"""One case: a join over data of its own, killed, restarted, brought to its end, and compared."""
+"""One case: a join or a query over data of its own, killed, restarted, brought to its end, and compared."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,7 @@ from chaos.checkpoint import Checkpoint, Where
 from chaos.comparison import Difference, compare_query
 from chaos.data import Shape
 from chaos.errors import ChaosError
-from chaos.joins import Kind
+from chaos.kinds import Kind
 from chaos.lives import Life
 from chaos.processes import Process, kill, processes_of
 
@@ -51,13 +51,13 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Whether nothing speaks against the join; a case that was skipped says nothing."""
+        """Whether nothing speaks against its kind; a case that was skipped says nothing."""
         return self.failure is None and (self.difference is None or self.difference.equal)
 
 
 @dataclass
 class Case:
-    """A join, its data and its folder, and how long there is for it (a point in `time.monotonic`)."""
+    """A join or a query, its data and its folder, and how long there is for it (a point in `time.monotonic`)."""
 
     kind: Kind
     seed: int
@@ -68,6 +68,8 @@ class Case:
     say: Say = lambda _: None
 
     def __post_init__(self) -> None:
+        files = min(self.shape.files, self.kind.most_files)
+        self.shape = replace(self.shape, files=files, closing=not self.kind.finished)
         self.checkpoint = Checkpoint(self.folder)
         self.rng = random.Random(f"{self.seed}/{self.kind.name}/kills")
         self._lives = 0
@@ -83,7 +85,8 @@ class Case:
     def _carry_out(self, spark: SparkSession, kills: int, killing: Callable[[Outcome], None]) -> Outcome:
         outcome = Outcome(self.kind, self.seed, kills)
         self.folder.mkdir(parents=True, exist_ok=True)
-        data.write(self.folder / "in", f"{self.seed}/{self.kind.name}", self.shape, late=self.kind.late)
+        seed, kind = f"{self.seed}/{self.kind.name}", self.kind
+        data.write(self.folder / "in", seed, self.shape, late=kind.late, distinct=kind.distinct)
         try:
             self.kind.stream(spark, self.folder / "in")
         except sj.UnsupportedError as error:
@@ -100,7 +103,7 @@ class Case:
             outcome.failure = str(error)
             return outcome
         if outcome.difference.rows == 0:
-            outcome.failure = "the case itself is wrong: nothing is joined"
+            outcome.failure = "the case itself is wrong: it has no results"
         return outcome
 
     # -- drivers -------------------------------------------------------------------------------------------------------

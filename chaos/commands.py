@@ -1,4 +1,4 @@
-"""What `streamjoin chaos` runs: deals the kills out to the joins, and shows what came of them."""
+"""What `streamjoin chaos` runs: deals the kills out to the joins and queries, and shows what came of them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from rich.table import Table
 
 from chaos.aims import Pace
 from chaos.cases import Case, Outcome, Say
+from chaos.catalog import kinds_of
 from chaos.checkpoint import Where
 from chaos.data import Shape
-from chaos.joins import Kind, kinds_of
+from chaos.kinds import Kind
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.kernels.warm import load_kernels
 
@@ -60,13 +61,13 @@ class Chaos:
 
     @property
     def good(self) -> bool:
-        """Whether there were kills and no case speaks against its join."""
+        """Whether there were kills and no case speaks against its kind."""
         return self.killed > 0 and all(outcome.good for outcome in self.outcomes)
 
     def run(self, spark: SparkSession, folder: Path, say: Say) -> Iterator[Outcome]:
         """Case by case, in rounds with new data until all kills are done or time is up.
 
-        Queries may end before their kills, and joins may not be there yet, so a round may not be enough. A round
+        Queries may end before their kills, and some may not be there yet, so a round may not be enough. A round
         without any kill is the last.
         """
         seed, kinds = self.seed, list(self.kinds)
@@ -105,7 +106,7 @@ def run_chaos(
     chaos = Chaos(kills, seed, kinds, executors, minutes)
     victims = "executors" if executors else "drivers"
     say = partial(console.print, highlight=False, soft_wrap=True)
-    say(f"{kills} kills of {victims} over {len(kinds)} joins, seed {seed}")
+    say(f"{kills} kills of {victims} over {len(kinds)} joins and queries, seed {seed}")
     # Whoever is asked to end, ends its drivers too: as for ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     folder = Path(tempfile.mkdtemp(prefix="streamjoin-chaos-"))
@@ -140,7 +141,7 @@ def deal(kills: int, kinds: Sequence[Kind], seed: int) -> list[tuple[Kind, int]]
 def outcome_table(chaos: Chaos) -> Table:
     """A line per case."""
     table = Table(title="Killed, restarted, and compared with the batch", title_justify="left")
-    table.add_column("join")
+    table.add_column("join or query")
     for name in ("kills", *HITS.values(), "restarts", "rows compared"):
         table.add_column(name, justify="right")
     table.add_column("result")

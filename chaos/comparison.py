@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+import streamjoin as sj
 from chaos import data
 from chaos.checkpoint import Checkpoint
-from chaos.joins import Kind
+from chaos.errors import ChaosError
+from chaos.kinds import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,11 +63,20 @@ def compare(expected: Rows, delivered: Rows) -> Difference:
 
 
 def compare_query(spark: SparkSession, kind: Kind, folder: Path) -> Difference:
-    """What is in the output of a query that has ended, compared with what should be."""
-    expected = expected_frame(spark, kind, folder / "in")
+    """What is in the output of a query that has ended, and what it still holds, compared with what should be."""
+    expected, checkpoint = expected_frame(spark, kind, folder / "in"), Checkpoint(folder)
     # Spark reads what its sink's log counts as output, and no file that a dead driver has left.
-    delivered = spark.read.schema(expected.schema).parquet(str(Checkpoint(folder).output))
-    return compare(rows_of(expected), rows_of(delivered))
+    delivered = spark.read.schema(expected.schema).parquet(str(checkpoint.output))
+    rest = rest_of(spark, checkpoint) if kind.finished else Rows()
+    return compare(rows_of(expected), rows_of(delivered) + rest)
+
+
+def rest_of(spark: SparkSession, checkpoint: Checkpoint) -> Rows:
+    """What a query that has ended still holds."""
+    try:
+        return rows_of(sj.finish(checkpoint.path, spark))
+    except (sj.StreamjoinError, PySparkException) as error:
+        raise ChaosError(f"the query cannot be finished: {error}") from error
 
 
 def expected_frame(spark: SparkSession, kind: Kind, inputs: Path) -> DataFrame:

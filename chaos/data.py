@@ -5,10 +5,11 @@
 
 Rows are out of order by at most the slack, so none of them is late, however the files are cut into micro-batches. On
 request some rows come four or more files after their time: those are late even if a kill lets two files fall into one
-micro-batch. Times lie on half seconds and keys are few, because ties are where the mistakes are.
+micro-batch. Times lie on half seconds and keys are few, because ties are where the mistakes are. On request the rows
+of a key have times of their own: only other keys and the other side share them.
 
 The closing row lets everything before it be decided. It is told by its `id`, and left out of comparisons: a stream
-keeps it as it waits for more, a batch has ended.
+keeps it as it waits for more, a batch has ended. Without one, a query holds what is not decided in the end.
 """
 
 from __future__ import annotations
@@ -53,18 +54,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """How much there is: files of one side without the closing one, and rows of a file."""
+    """How much there is: files of one side without the closing one, rows of a file, and whether a row closes it."""
 
     files: int = 12
     rows: int = 200
+    closing: bool = True
 
     @property
     def batches(self) -> int:
         """Micro-batches that a query takes."""
-        return self.files + 1
+        return self.files + self.closing
 
 
-def draw_side(seed: str, side: int, shape: Shape, *, late: bool) -> list[list[Row]]:
+def draw_side(seed: str, side: int, shape: Shape, *, late: bool, distinct: bool = False) -> list[list[Row]]:
     """The files of one side, each a list of rows, in the order in which they come.
 
     >>> files = draw_side("1", 0, Shape(files=3, rows=10), late=False)
@@ -73,16 +75,18 @@ def draw_side(seed: str, side: int, shape: Shape, *, late: bool) -> list[list[Ro
     """
     rng = random.Random(f"{seed}/{SIDES[side]}")
     rows = [_draw_row(rng, number, shape) for number in range(shape.files * shape.rows)]
+    if distinct:
+        _set_apart(rng, rows, shape)
     # Whoever is overtaken is overtaken by at most the slack: both have been put off by something between 0 and it.
     rows.sort(key=lambda row: row["ts"] + rng.randint(0, 2 * SLACK_SECONDS) * HALF_SECOND)
     files = [rows[n * shape.rows : (n + 1) * shape.rows] for n in range(shape.files)]
     if late:
         _put_off(rng, files)
-    return [*files, [_closing_row(side)]]
+    return [*files, [_closing_row(side)]] if shape.closing else files
 
 
 def _draw_row(rng: random.Random, number: int, shape: Shape) -> Row:
-    ts = BEGIN + rng.randrange(2 * SECONDS_PER_FILE * shape.files) * HALF_SECOND
+    ts = _draw_time(rng, shape)
     return {
         "id": number,
         "k": rng.randrange(KEYS) if rng.random() > 0.03 else None,  # NULL meets nobody
@@ -93,6 +97,21 @@ def _draw_row(rng: random.Random, number: int, shape: Shape) -> Row:
         "te": ts + rng.randint(1, 12) * HALF_SECOND,
         "late": False,
     }
+
+
+def _draw_time(rng: random.Random, shape: Shape) -> int:
+    return BEGIN + rng.randrange(2 * SECONDS_PER_FILE * shape.files) * HALF_SECOND
+
+
+def _set_apart(rng: random.Random, rows: list[Row], shape: Shape) -> None:
+    """Move rows that have the time of another one of their key; there are many more times than rows of a key."""
+    taken: set[tuple[int | None, int]] = set()
+    for row in rows:
+        while (row["k"], row["ts"]) in taken:
+            lasts = row["te"] - row["ts"]
+            row["ts"] = _draw_time(rng, shape)
+            row["te"] = row["ts"] + lasts
+        taken.add((row["k"], row["ts"]))
 
 
 def _put_off(rng: random.Random, files: list[list[Row]]) -> None:
@@ -119,11 +138,11 @@ def _closing_row(side: int) -> Row:
     }
 
 
-def write(folder: Path, seed: str, shape: Shape, *, late: bool) -> None:
+def write(folder: Path, seed: str, shape: Shape, *, late: bool, distinct: bool = False) -> None:
     """Both sides as files under `folder`."""
     for side, name in enumerate(SIDES):
         (folder / name).mkdir(parents=True)
-        for number, rows in enumerate(draw_side(seed, side, shape, late=late)):
+        for number, rows in enumerate(draw_side(seed, side, shape, late=late, distinct=distinct)):
             path = folder / name / f"{number:03d}.parquet"
             pq.write_table(pa.Table.from_pylist(rows, schema=ARROW_SCHEMA), path)
             # Spark takes files in the order of their times, which would be equal in part.

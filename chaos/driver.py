@@ -1,4 +1,4 @@
-"""The process that is killed: one join from files to files, to the end of what is there. `python -m chaos.driver ...`
+"""The process that is killed: one kind from files to files, to the end of what is there. `python -m chaos.driver ...`
 
 It says on standard output, one JSON object per line, that the query has started, which micro-batches are over, and that
 all is done. Whoever reads it must expect the JVM's own lines in between.
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import streamjoin as sj
+from chaos.catalog import KINDS
 from chaos.checkpoint import Checkpoint
-from chaos.joins import KINDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,12 +31,12 @@ _QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one life of a query."""
     parser = argparse.ArgumentParser(prog="python -m chaos.driver", description=__doc__)
-    parser.add_argument("--join", required=True, choices=sorted(KINDS))
+    parser.add_argument("--kind", required=True, choices=sorted(KINDS))
     parser.add_argument("--folder", required=True, type=Path, help="has the inputs; gets checkpoint and output")
     parser.add_argument("--master", default="local[2]")
     options = parser.parse_args(arguments)
     spark = start_spark(options.master)
-    query = start_query(spark, options.join, options.folder)
+    query = start_query(spark, options.kind, options.folder)
     say("started", application=spark.sparkContext.applicationId)
     follow(query, Checkpoint(options.folder))
     say("ended")
@@ -69,11 +69,11 @@ def start_spark(master: str) -> SparkSession:
     return sj.session("streamjoin-chaos", master=master, **settings)
 
 
-def start_query(spark: SparkSession, join: str, folder: Path) -> StreamingQuery:
-    """The join as a running query, from its checkpoint if there is one."""
+def start_query(spark: SparkSession, kind: str, folder: Path) -> StreamingQuery:
+    """The call as a running query, from its checkpoint if there is one."""
     checkpoint = Checkpoint(folder)
     return (
-        KINDS[join]
+        KINDS[kind]
         .stream(spark, folder / "in")
         .writeStream.format("parquet")
         .option("path", str(checkpoint.output))

@@ -1,39 +1,15 @@
-"""The joins that chaos is tried on, by name. Each is one call, made with streaming and with batch frames alike."""
+"""The joins that chaos is tried on."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 import streamjoin as sj
-from chaos import data
 from chaos.data import SLACK_SECONDS
-from chaos.errors import ChaosError
-
-BUCKETS: Final = 4  # more than Spark's partitions here, and a square: a matrix then copies both sides
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A join by name, and what it is given."""
-
-    name: str
-    call: Callable[[DataFrame, DataFrame], DataFrame]
-    late: bool = False  # some rows of its data come too late
-    table: bool = False  # its right side is no stream
-
-    def stream(self, spark: SparkSession, inputs: Path) -> DataFrame:
-        """The call as a query makes it."""
-        left, right = data.frames(spark, inputs, streaming=True)
-        if self.table:
-            _, right = data.frames(spark, inputs, streaming=False)
-        return self.call(left, right)
+from chaos.kinds import BUCKETS, Kind
 
 
 def _over_windows(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
@@ -74,7 +50,7 @@ def _near(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
 _BAND: Final = sj.band("v", below=0.5, above=0.5)
 _THETA: Final = sj.theta("l.v < r.v AND r.v - l.v < 1.5")
 
-_ALL: Final = (
+JOINS: Final = (
     Kind("interval-inner", _over_interval),
     Kind("interval-left", partial(_over_interval, how="left")),
     Kind("interval-full", partial(_over_interval, how="full")),
@@ -105,19 +81,3 @@ _ALL: Final = (
     Kind("asof-nearest-ordered", partial(_as_of, by="k", direction="nearest", emit="ordered")),
     Kind("asof-forward-without-keys", partial(_as_of, direction="forward", tolerance="2 seconds", how="inner")),
 )
-KINDS: Final = {kind.name: kind for kind in _ALL}
-
-
-def kinds_of(names: Iterable[str]) -> list[Kind]:
-    """The kinds of these names, or all of them.
-
-    >>> [kind.name for kind in kinds_of(["window-anti"])]
-    ['window-anti']
-    """
-    chosen = list(names)
-    for name in chosen:
-        if name not in KINDS:
-            near = difflib.get_close_matches(name, KINDS, n=1)
-            hint = f"did you mean {near[0]}" if near else "there are " + ", ".join(KINDS)
-            raise ChaosError(f"there is no join {name!r}", hint=hint)
-    return [KINDS[name] for name in chosen] or list(_ALL)

@@ -28,7 +28,7 @@ class Life:
     Its output goes to files: nobody has to read along, and a failure can be looked at later.
     """
 
-    def __init__(self, join: str, folder: Path, number: int, *, master: str, deadline: float) -> None:
+    def __init__(self, kind: str, folder: Path, number: int, *, master: str, deadline: float) -> None:
         self.folder, self.deadline = folder, deadline
         self._said, self._errors = folder / f"life-{number}.out", folder / f"life-{number}.err"
         scratch = folder / "tmp"
@@ -36,7 +36,7 @@ class Life:
         self.began = time.time()
         with self._said.open("wb") as said, self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "chaos.driver", "--join", join, "--folder", str(folder), "--master", master],
+                [sys.executable, "-m", "chaos.driver", "--kind", kind, "--folder", str(folder), "--master", master],
                 cwd=scratch,  # what Spark leaves where it runs
                 env=_environment(scratch),
                 stdin=subprocess.DEVNULL,

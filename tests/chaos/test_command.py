@@ -10,9 +10,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from chaos.cases import Outcome
+from chaos.catalog import KINDS, kinds_of
 from chaos.commands import Chaos, deal, failure_lines, outcome_table, summary
 from chaos.comparison import compare
-from chaos.joins import KINDS, kinds_of
+from chaos.joins import JOINS
+from chaos.queries import QUERIES
 from streamjoin.cli import app, checkout
 
 ALL = list(KINDS.values())
@@ -76,12 +78,20 @@ def test_without_kills_nothing_is_proven() -> None:
 def test_unknown_joins_are_one_sentence() -> None:
     result = CliRunner().invoke(app, ["chaos", "--joins", "window-left,theta-iner"])
     assert result.exit_code == 1
-    assert "there is no join 'window-left'. Hint: did you mean window-left-ordered." in result.output
+    assert "there is no join or query 'window-left'. Hint: did you mean window-left-ordered." in result.output
     assert "Traceback" not in result.output
 
 
-def test_no_names_are_all_joins() -> None:
+def test_no_names_are_all_joins_and_queries() -> None:
     assert kinds_of([]) == ALL
+    assert set(ALL) == {*JOINS, *QUERIES}
+
+
+def test_queries_are_chosen_and_killed_as_joins_are() -> None:
+    names = ["cql-groups", "window-anti", "cql-istream"]
+    assert [kind.name for kind in kinds_of(names)] == names
+    dealt = {kind.name for seed in range(20) for kind, _ in deal(20, ALL, seed)}
+    assert dealt == set(KINDS)
 
 
 def test_outside_a_checkout_it_says_where_to_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from chaos import data
-from chaos.comparison import compare, compare_query, expected_frame
+from chaos.catalog import KINDS
+from chaos.checkpoint import Checkpoint
+from chaos.comparison import compare, compare_query, expected_frame, rest_of
 from chaos.data import Shape
 from chaos.driver import start_query
-from chaos.joins import KINDS
+from chaos.errors import ChaosError
+from chaos.kinds import Kind
+from chaos.queries import QUERIES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,3 +65,28 @@ def test_late_rows_are_expected_as_a_stream_shows_them(spark: SparkSession, tmp_
     expected = expected_frame(spark, kind, tmp_path / "in")
     assert expected.filter("_late AND id IS NOT NULL").count() > 0
     assert expected.filter("_late AND id_right IS NOT NULL").count() > 0
+
+
+@pytest.mark.parametrize("kind", QUERIES, ids=lambda kind: kind.name)
+def test_every_query_can_be_asked_of_streams_and_says_something(
+    spark: SparkSession, tmp_path: Path, kind: Kind
+) -> None:
+    data.write(tmp_path / "in", "1", Shape(files=2, rows=60, closing=False), late=False, distinct=kind.distinct)
+    assert kind.stream(spark, tmp_path / "in").isStreaming
+    assert expected_frame(spark, kind, tmp_path / "in").count() > 20
+
+
+def test_what_a_query_still_holds_counts_as_delivered(spark: SparkSession, tmp_path: Path) -> None:
+    kind = KINDS["cql-left-band"]
+    data.write(tmp_path / "in", "1", Shape(files=2, rows=40, closing=False), late=False)
+    start_query(spark, kind.name, tmp_path).awaitTermination()
+    without = compare_query(spark, replace(kind, finished=False), tmp_path)
+    assert 0 < without.lost.total() < without.rows
+    assert (without.repeated.total(), without.invented.total()) == (0, 0)
+    difference = compare_query(spark, kind, tmp_path)
+    assert difference.equal, "\n".join(difference.describe())
+
+
+def test_a_query_that_cannot_be_finished_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ChaosError, match="the query cannot be finished: "):
+        rest_of(spark, Checkpoint(tmp_path))

@@ -60,6 +60,24 @@ def test_the_closing_row_is_alone_last_and_far_away() -> None:
     assert left[-1][0]["k"] != right[-1][0]["k"]
 
 
+def test_without_a_closing_row_there_is_the_same_but_for_it() -> None:
+    shape = Shape(2, 10, closing=False)
+    closed, open_ = (data.draw_side("1", 0, some, late=False) for some in (Shape(2, 10), shape))
+    assert open_ == closed[:-1]
+    assert len(open_) == shape.batches
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_of_a_key_have_times_of_their_own_on_request(seed: str) -> None:
+    for distinct in (False, True):
+        files = data.draw_side(seed, 0, Shape(), late=False, distinct=distinct)
+        rows = [row for file in files for row in file]
+        assert (len({(row["k"], row["ts"]) for row in rows}) == len(rows)) == distinct
+        assert len({row["ts"] for row in rows}) < len(rows) / 2, "keys share their times"
+        for number, file in enumerate(files):
+            assert all(row["ts"] >= newest(files[:number]) - SLACK and row["te"] > row["ts"] for row in file)
+
+
 def test_files_have_times_in_their_order(tmp_path: Path) -> None:
     shape = Shape(files=4, rows=5)
     data.write(tmp_path / "in", "1", shape, late=False)

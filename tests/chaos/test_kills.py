@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chaos.cases import Case, Outcome
+from chaos.catalog import KINDS
 from chaos.data import Shape
-from chaos.joins import KINDS
 from streamjoin.kernels.warm import load_kernels
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`streamjoin chaos`: kill streaming joins, and see that nothing is lost and nothing repeated.
+"""`streamjoin chaos`: kill streaming joins and queries, and see that nothing is lost and nothing repeated.
 
 The harness is in the checkout, not here.
 """
@@ -15,13 +15,13 @@ from streamjoin.cli.checkout import checkout_module
 
 
 def chaos(
-    kills: Annotated[int, typer.Option(min=1, help="How many kills, dealt out to the joins.")] = 10,
+    kills: Annotated[int, typer.Option(min=1, help="How many kills, dealt out to all of them.")] = 10,
     seed: Annotated[int | None, typer.Option(help="Draws data and moments; a new one each time unless given.")] = None,
-    joins: Annotated[str, typer.Option(help="Some of the joins by name, with commas; else all.")] = "",
+    joins: Annotated[str, typer.Option(help="Some of the joins and queries by name, with commas; else all.")] = "",
     minutes: Annotated[float | None, typer.Option(help="Begin no further query after so many minutes.")] = None,
     executors: Annotated[bool, typer.Option("--executors", help="Kill executors instead of drivers.")] = False,
 ) -> None:
-    """Kill streaming joins in the middle of their work, and compare what they deliver in the end with the batch."""
+    """Kill streaming joins and queries in the middle of their work, and compare what they deliver with the batch."""
     console = Console(width=None if sys.stdout.isatty() else 140)
     commands = checkout_module("chaos", "commands", command="chaos")
     errors = checkout_module("chaos", "errors", command="chaos")
