@@ -7,7 +7,7 @@ checked. A separate run would have to be believed to do the same, and would doub
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,15 +61,20 @@ def columns_of_result(kind: Kind) -> list[str]:
 
 def run(frame: DataFrame, request: dict[str, Any]) -> Answer:
     """Run the query until its input is used up: its micro-batches that had any."""
+    return {"batches": [described(progress) for progress in run_observed(frame, request, digest_columns(frame))]}
+
+
+def run_observed(frame: DataFrame, request: dict[str, Any], columns: Sequence[Column]) -> list[Any]:
+    """Spark's word about every micro-batch that had input, with these aggregates of its results as the digest."""
     query = (
-        frame.observe("digest", *digest_columns(frame))
+        frame.observe("digest", *columns)
         .writeStream.format("noop")
         .option("checkpointLocation", request["checkpoint"])
         .trigger(availableNow=True)
         .start()
     )
     query.awaitTermination()
-    return {"batches": [described(progress) for progress in query.recentProgress if progress["numInputRows"]]}
+    return [progress for progress in query.recentProgress if progress["numInputRows"]]
 
 
 def digest_columns(frame: DataFrame) -> list[Column]:
