@@ -87,10 +87,10 @@ def checkouts(earlier: Earlier | None, folder: Path) -> Iterator[list[Checkout]]
         _git("worktree", "remove", "--force", str(there))
 
 
-def _git(*arguments: str, at: Path = ROOT) -> str | None:
-    """What git says; None where it fails."""
+def _git(*arguments: str, at: Path | None = None) -> str | None:
+    """What git says in a folder, by default in this checkout; None where it fails."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=at, capture_output=True, text=True, check=True)
+        done = subprocess.run(["git", *arguments], cwd=at or ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
