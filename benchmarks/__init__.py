@@ -11,10 +11,12 @@
     one_shot.py        a process for each streaming run
     lifetimes.py       the direct method against plus and minus tuples; lifetimes_queries.py has its queries and data,
                        lifetimes_run.py the rules, insertion_sort.py the rival of lazy sorting
+    house.py           this state of the code against an earlier one, side by side: house_start.py, house_restore.py,
+                       checkouts.py has both states
     race.py            the rules: interleaved repetitions, equal results first, then a ratio
     contenders/        one process per system, started once, asked repetition by repetition (worker.py)
     environments.py    the peers' own environments, made on first use under build/
-    tables.py, streaming_tables.py, lifetimes_report.py   what is printed, and plotted (line_plot.py)
+    tables.py, streaming_tables.py, house_tables.py, lifetimes_report.py   what is printed, and plotted (line_plot.py)
 
 Losses are printed like wins. Nothing here is part of the package; contenders other than ours never import streamjoin.
 """

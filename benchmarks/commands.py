@@ -24,7 +24,12 @@ from benchmarks import (
     asof,
     best_match,
     bounded,
+    checkouts,
     growth,
+    house,
+    house_restore,
+    house_start,
+    house_tables,
     kernels,
     lifetimes,
     lifetimes_report,
@@ -119,6 +124,22 @@ def run_lifetimes(
     _introduce(console, report, f"{repetitions} repetitions in turn, medians, one thread")
     return _reported(
         console, report, lambda folder: _lifetimes_outcomes(console, asked, quick, repetitions, folder), json_path
+    )
+
+
+def run_house(
+    console: Console, *, quick: bool, against: str, rounds: int | None, only: Sequence[str], json_path: Path | None
+) -> list[Verdict]:
+    """`streamjoin bench house`: this state of the code, and an earlier one beside it."""
+    asked = _asked(only, house.QUESTIONS)
+    earlier = checkouts.named(against)
+    times = rounds or (1 if quick else house.ROUNDS)
+    report = {"command": "house", "quick": quick, "rounds": times, "against": earlier and earlier.name}
+    report |= _circumstances([])
+    against_whom = "nothing earlier" if earlier is None else f"against {earlier.name}"
+    _introduce(console, report, f"{against_whom}; {times} rounds in turn, medians")
+    return _reported(
+        console, report, lambda folder: _house_outcomes(console, asked, quick, times, earlier, folder), json_path
     )
 
 
@@ -266,6 +287,27 @@ def _streaming_outcomes(
         if "peers" in asked:
             peers = streaming_peers.measure(rows, repetitions, folder / "peers", say, console.print)
             yield "peers", peers.verdicts, peers, streaming_tables.peers_table(peers)
+
+
+def _house_outcomes(
+    console: Console, asked: Sequence[str], quick: bool, rounds: int, earlier: checkouts.Earlier | None, folder: Path
+) -> Outcomes:
+    with _progress(console) as say, checkouts.checkouts(earlier, folder) as states:
+        home = house.House(streaming.Track(folder, say), states, rounds)
+        if set(asked) != {"restore"}:
+            home.prepare()
+        for question, measure in house.MEASURES.items():
+            if question in asked:
+                measured = measure(home, quick)
+                yield question, measured.verdicts, measured, house_tables.house_table(measured)
+        if "start" in asked:
+            for started in house_start.measure(home, quick):
+                name = f"start, {house_start.TIMES[started.which]}"
+                yield name, started.verdicts, started, house_tables.start_table(started)
+        if "restore" in asked:
+            say("restoring, all states in turn ...")
+            for restored in house_restore.measure(states, quick, rounds, folder / "restore"):
+                yield f"restore, {restored.job}", restored.verdicts, restored, house_tables.restore_table(restored)
 
 
 @contextmanager

@@ -69,14 +69,17 @@ class Track:
         check_rows(run, stream.rows, stream.batches)
         return run
 
-    def ask(self, module: str, stream: Stream, **request: Any) -> dict[str, Any]:
+    def ask(
+        self, module: str, stream: Stream, *, environment: Mapping[str, str] | None = None, **request: Any
+    ) -> dict[str, Any]:
         """What a contender has to say about a stream."""
         place = self.folder / f"run-{next(self._numbers)}"
         try:
             data = link_batches(self.write(stream), stream.batches, place / "data")
             request |= {"folder": str(data), "kind": stream.kind, "bound_seconds": stream.bound_seconds}
             request |= {"checkpoint": str(place / "checkpoint"), "scratch": str(place / "scratch")}
-            answered, _ = ask(sys.executable, f"benchmarks.contenders.{module}", ROOT, request, place / "tmp")
+            contender, variables = f"benchmarks.contenders.{module}", environment or {}
+            answered, _ = ask(sys.executable, contender, ROOT, request, place / "tmp", **variables)
             return answered
         finally:
             shutil.rmtree(place, ignore_errors=True)

@@ -7,17 +7,18 @@ checked. A separate run would have to be believed to do the same, and would doub
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from benchmarks.one_shot import Answer, answer
 from benchmarks.streams import COLUMNS, FILES_PER_BATCH, Kind
 
 CORES: Final = 2
+_HALF: Final = 0xFFFFFFFF
 _TYPES: Final = {"ts": "timestamp", "x": "bigint", "v": "double"}
 
 
@@ -60,40 +61,44 @@ def columns_of_result(kind: Kind) -> list[str]:
 
 def run(frame: DataFrame, request: dict[str, Any]) -> Answer:
     """Run the query until its input is used up: its micro-batches that had any."""
-    mixed = F.xxhash64(*frame.columns)
-    observed = frame.observe(
-        "digest",
-        F.count("*").alias("count"),
-        F.bit_xor(mixed).alias("xor"),
-        # Part of each hash is summed, so that the sum cannot overflow; the exclusive or has the other bits.
-        F.sum(mixed.bitwiseAND(F.lit(0xFFFFFFFF))).alias("sum"),
-    )
+    return {"batches": [described(progress) for progress in run_observed(frame, request, digest_columns(frame))]}
+
+
+def run_observed(frame: DataFrame, request: dict[str, Any], columns: Sequence[Column]) -> list[Any]:
+    """Spark's word about every micro-batch that had input, with these aggregates of its results as the digest."""
     query = (
-        observed.writeStream.format("noop")
+        frame.observe("digest", *columns)
+        .writeStream.format("noop")
         .option("checkpointLocation", request["checkpoint"])
         .trigger(availableNow=True)
         .start()
     )
     query.awaitTermination()
-    return {"batches": [described(progress) for progress in query.recentProgress if progress["numInputRows"]]}
+    return [progress for progress in query.recentProgress if progress["numInputRows"]]
+
+
+def digest_columns(frame: DataFrame) -> list[Column]:
+    """What `digested` needs, as aggregates: of a micro-batch by observing it, of a batch by asking for it."""
+    mixed = F.xxhash64(*frame.columns)
+    # The halves of the hashes are summed apart, so that no sum can overflow.
+    low, high = mixed.bitwiseAND(F.lit(_HALF)), F.shiftrightunsigned(mixed, 32)
+    return [F.count("*").alias("count"), F.sum(low).alias("low"), F.sum(high).alias("high")]
+
+
+def digested(told: Mapping[str, Any]) -> dict[str, int]:
+    """How many results, and the sum of their hashes modulo 2**64: the same in whatever order and cut they came."""
+    return {"results": told["count"], "checksum": ((told["low"] or 0) + ((told["high"] or 0) << 32)) % (1 << 64)}
 
 
 def described(progress: dict[str, Any]) -> dict[str, Any]:
     """A micro-batch as `MicroBatch` wants it."""
-    digest = progress["observedMetrics"]["digest"]
     duration = {name: millis / 1000 for name, millis in progress["durationMs"].items()}
     return {
         "rows": progress["numInputRows"],
         "seconds": duration.pop("triggerExecution"),
         "parts": duration,
-        "results": digest["count"],
-        "checksum": checksum(digest["xor"], digest["sum"]),
+        **digested(progress["observedMetrics"]["digest"]),
     }
-
-
-def checksum(xor: int | None, total: int | None) -> int:
-    """Both numbers in one. Nothing at all has the checksum 0."""
-    return ((xor or 0) + 0x9E3779B97F4A7C15 * (total or 0)) % (1 << 64)
 
 
 def serve(do: Callable[[dict[str, Any]], Answer]) -> None:

@@ -42,9 +42,9 @@ def session(request: dict[str, Any]) -> SparkSession:
     return spark
 
 
-def joined(request: dict[str, Any]) -> DataFrame:
+def joined(request: dict[str, Any], frames: list[DataFrame]) -> DataFrame:
     kind = request["kind"]
-    left, right = (frame.withWatermark("ts", "0 seconds") for frame in read(session(request), request))
+    left, right = (frame.withWatermark("ts", "0 seconds") for frame in frames)
     right = right.withColumnsRenamed({name: f"{name}_right" for name in COLUMNS[kind]})
     bound = f"INTERVAL {request['bound_seconds']} SECONDS"
     condition = f"{_CONDITIONS[kind]} AND ts_right BETWEEN ts - {bound} AND ts + {bound}"
@@ -52,19 +52,20 @@ def joined(request: dict[str, Any]) -> DataFrame:
 
 
 def do(request: dict[str, Any]) -> Answer:
+    frames = read(session(request), request)
     if request["do"] == "read":
-        left, right = read(session(request), request)
+        left, right = frames
         return run(left.unionAll(right), request)
     if request["do"] == "refuse":
         try:
-            run(joined(request), request)
+            run(joined(request, frames), request)
         except (AnalysisException, StreamingQueryException) as error:  # said at the call, or by the first micro-batch
             refusal = reason(error)
             if "not supported" not in refusal:
                 raise
             return {"refusal": refusal}
         return {"refusal": None}
-    return run(joined(request), request)
+    return run(joined(request, frames), request)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,18 @@ def lifetimes(
     _run("run_lifetimes", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
+@app.command()
+def house(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
+    against: Annotated[str, typer.Option(help="An earlier commit, or a folder with a checkout; none by default.")] = "",
+    rounds: Annotated[int | None, typer.Option(help="Of everyone, in turn; 3 by default, quick 1.", min=1)] = None,
+    only: Annotated[str, typer.Option(help="Some of equality,group,small,start,restore.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """This state of the code against an earlier one: large, grouped and small micro-batches, the start, a restore."""
+    _run("run_house", only, quick=quick, against=against, rounds=rounds, json_path=json)
+
+
 def _run(command: str, only: str, **options: Any) -> None:
     """A function of `benchmarks/commands.py`; what goes wrong in it is one sentence."""
     console = Console(width=None if sys.stdout.isatty() else 140)
