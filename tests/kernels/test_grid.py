@@ -22,7 +22,7 @@ def placed(low: np.ndarray, high: np.ndarray, buckets: int) -> Counter[tuple[int
 @pytest.mark.parametrize("width", [1e-300, 0.1, 0.3, 1.0, 7.0, 1e300])
 def test_differential_cells(pool: str, width: float) -> None:
     values = POOLS[pool]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="raise"):
         cells = cells_of(values, width)
     assert cells.dtype == np.int64
     assert cells.tolist() == [twins.cell_of(float(value), width) for value in values]

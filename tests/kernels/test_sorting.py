@@ -54,7 +54,7 @@ def test_columns_without_differences_leave_the_order_alone() -> None:
     assert sort_order([same, -np.arange(3_000)]).tolist() == list(range(2_999, -1, -1))
 
 
-@pytest.mark.parametrize("runs", [1, 2, 3, 7])
+@pytest.mark.parametrize("runs", [1, 2, 3, 7, 16, 17, 300])
 @pytest.mark.parametrize("seed", range(10))
 def test_differential_merging_equals_sorting_everything_anew(runs: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -48,6 +49,8 @@ def _home(predicate: Band | Within, cell: float, home: int, *pools: np.ndarray, 
 
 
 BOX = Overlaps(("lo", "hi"), ("lo", "hi"))
+HUGE = Band("v", "v", 1.7e308, 1.7e308)
+FAR = Within(("x", "y"), ("x", "y"), 1.797e308, "chebyshev")
 PLANE, SPACE = ("x", "y"), ("x", "y", "z")
 CASES = {
     "one bucket": Case(Partitioning(1)),
@@ -57,6 +60,9 @@ CASES = {
     "band in narrow cells": _home(Band("v", "v", 0.1, 0.1, "neither"), 0.01, 0, REALS),
     "band in wide cells": _home(Band("v", "v", 0.3, 1.0), 1e9, 0, REALS),
     "band above": _home(Band("v", "v", -0.3, 6.0), 1.0, 0, REALS),
+    "band of huge bounds": _home(HUGE, default_cell(HUGE), 0, INFINITE),
+    "band of huge bounds in narrow cells": _home(HUGE, 1e-300, 1, INFINITE),
+    "far apart": _home(FAR, default_cell(FAR), 0, INFINITE, INFINITE),
     "band of infinite values": _home(Band("v", "v", 1.0, 1.0), 1.0, 0, INFINITE),
     "endless band": _home(Band("v", "v", INFINITY, 0.5), 1.0, 0, INFINITE),
     "endless band at home on input 1": _home(Band("v", "v", 0.5, INFINITY), 1.0, 1, INFINITE),
@@ -266,6 +272,21 @@ def test_an_origin_follows_from_what_decides_about_a_row_not_from_its_place() ->
     assert len(set(origins(batch, ("s",)).tolist())) == 2
     first, second, third = origins(batch, ("o",)).tolist()
     assert first == second != third
+
+
+@pytest.mark.parametrize("predicate", [HUGE, FAR, Band("v", "v", 1e308, INFINITY), Within(PLANE, PLANE, 1e308)])
+@pytest.mark.parametrize("cell", [None, 1e-300, 1.0, 1.7e308])
+def test_huge_bounds_and_values_do_not_reach_the_terminal(predicate: Band | Within, cell: float | None) -> None:
+    partitioning = HomePartitioning(4, predicate, cell or default_cell(predicate))
+    axes = np.meshgrid(INFINITE, INFINITE)
+    rows = batch([(0, 9)] * axes[0].size, values=[axis.ravel() for axis in axes])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert math.isfinite(partitioning.cell)
+        assert partitioning.describe()
+        for number in (0, 1):
+            placed = partitioning.place(number, rows)
+            assert set(placed.rows.tolist()) == set(range(len(rows)))
 
 
 @pytest.mark.parametrize("follow", [False, True])

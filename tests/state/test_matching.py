@@ -18,6 +18,7 @@ from tests.state.making import batch, drawn, ids
 TENTHS = np.array([-0.3, -0.0, 0.0, 0.1, 0.2, 0.3, 0.4, 1.1])
 INTEGERS = np.array([-2, -1, 0, 1, 2, 2**62, -(2**62)])
 LOW, HIGH = np.array([0.0, 1.0, 1.5]), np.array([2.0, 3.0])
+HUGE = np.array([-1.7e308, -1e308, 0.0, 1e-300, 1e308, 1.7e308])
 DEGREES = np.array([-89.9, -45.0, 0.0, 0.1, 45.0, 89.9])
 LONGITUDES = np.array([-179.9, -90.0, 0.0, 0.1, 90.0, 179.9, 180.0])
 
@@ -31,6 +32,9 @@ CASES: dict[str, tuple[Predicate | None, list[np.ndarray]]] = {
     "within 3": (Within(("x", "y", "z"), ("x", "y", "z"), 0.5, "chebyshev"), [TENTHS] * 3),
     "within of integers": (Within(("x", "y"), ("x", "y"), 1), [INTEGERS, INTEGERS]),
     "within the same place": (Within(("x", "y"), ("x", "y"), 0.0), [TENTHS, TENTHS]),
+    "band of huge values": (Band("v", "v", 1.7e308, 1e308), [HUGE]),
+    "within of huge values": (Within(("x", "y"), ("x", "y"), 1.797e308, "chebyshev"), [HUGE, HUGE]),
+    "within of huge values, by squares": (Within(("x", "y"), ("x", "y"), 1e200), [HUGE, HUGE]),
     "haversine": (Within(("a", "b"), ("a", "b"), 30_000.0, "haversine"), [DEGREES, LONGITUDES]),
     "haversine of half the globe": (Within(("a", "b"), ("a", "b"), 1.5e7, "haversine"), [DEGREES, LONGITUDES]),
 }

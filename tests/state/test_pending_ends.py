@@ -161,3 +161,16 @@ def test_what_has_not_changed_is_not_written_again() -> None:
     known(pending, 0, 0)
     store.save(pending.snapshot("pending"))
     assert (store.written, len(store.blobs)) == (2, 1)
+
+
+def test_a_result_may_have_any_number_of_members() -> None:
+    pending = PendingEnds(100)
+    holders = [np.array([17]), np.array([23]), np.array([31])]
+    assert pending.add(holders, np.array([FAR]), (5, 5, 5)).tolist() == [100]
+    settle(pending, 0, (17, 9))
+    assert list(pending.known((9, 9, 8))) == [], "31 may end at 8"
+    again = PendingEnds(0)
+    again.restore(pending.snapshot("pending"))
+    settle(again, 2, (31, 8))
+    (ends,) = again.known((9, 9, 8))
+    assert (ends.holder.tolist(), ends.te.tolist(), len(again)) == ([100], [8], 0)

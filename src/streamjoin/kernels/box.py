@@ -15,6 +15,7 @@ doubles.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -41,7 +42,8 @@ def packed_cells(axes: npt.NDArray[np.float64], reach: npt.NDArray[np.float64]) 
     """
     packed = np.zeros(len(axes), np.int64)
     for axis, far in enumerate(reach):
-        packed = packed * _ROW + np.clip(cells_of(axes[:, axis], far * _MARGIN or 1.0), -_CELLS, _CELLS)
+        width = min(float(far) * _MARGIN, sys.float_info.max) or 1.0
+        packed = packed * _ROW + np.clip(cells_of(axes[:, axis], width), -_CELLS, _CELLS)
     return packed
 
 

@@ -27,7 +27,9 @@ def cells_of(values: npt.NDArray[Any], width: float) -> Indices:
     >>> cells_of(np.array([-0.5, 0.0, 2.5]), 1.0).tolist()
     [-1, 0, 2]
     """
-    return np.clip(np.floor(values / width), -NO_CELL_LIMIT, NO_CELL_LIMIT).astype(np.int64)
+    with np.errstate(over="ignore"):  # what overflows is beyond the limit anyway
+        cells = np.floor(values / width)
+    return np.clip(cells, -NO_CELL_LIMIT, NO_CELL_LIMIT).astype(np.int64)
 
 
 @compiled

@@ -17,6 +17,7 @@ from streamjoin.kernels.pairs import Indices, compiled, frozen
 
 _DIGIT_BITS: Final = 11
 _SMALL: Final = 2048  # below this many rows a comparison sort is faster than clearing the histograms
+_MOST_RUNS: Final = 16  # of more the heads are not compared one by one
 
 
 def sortable_bits(column: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
@@ -110,12 +111,15 @@ def _merge(group: Any, cell: Any, value: Any, offsets: Any, order: Any) -> None:
 def merge_order(group: Indices, cell: Indices, value: npt.NDArray[Any], offsets: Indices) -> Indices:
     """The merged order of sorted runs that lie one after another, run r at `offsets[r]:offsets[r + 1]`; stable.
 
-    The heads are compared one by one: runs merge a few at a time, where a heap would cost more than it saves.
+    The heads are compared one by one: runs merge a few at a time, where a heap would cost more than it saves. Many, as
+    when a state of small parts is restored, are sorted anew: being stable, that gives the same order.
 
     >>> zero = np.zeros(4, np.int64)
     >>> merge_order(zero, zero, np.array([1, 4, 2, 3]), np.array([0, 2, 4])).tolist()
     [0, 2, 3, 1]
     """
+    if len(offsets) - 1 > _MOST_RUNS:
+        return sort_order([group, cell, value])
     order = np.empty(len(group), np.int64)
     _merge(frozen(group), frozen(cell), frozen(value), frozen(offsets), order)
     return order

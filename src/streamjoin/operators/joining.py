@@ -1,7 +1,7 @@
-"""What running joins of two inputs share: progress, results that wait, and how they are saved.
+"""What running joins share, of however many inputs: progress, results that wait, and how they are saved.
 
     held     under ordered emission, results that something could still precede
-    early    rows that can meet nobody. They wait for the other input to come as far as they are: whoever follows the
+    early    rows that can meet nobody. They wait for the other inputs to come as far as they are: whoever follows the
              results' times would otherwise take all that leaves meanwhile for late
 
 A join says which further parts it keeps (`_own_parts`), what happens when progress moves (`_settle`), and before which
@@ -38,7 +38,7 @@ Part = SweepArea | HeldRows | HeldResults | PendingEnds
 
 @dataclass
 class RunningJoin(OperatorOfParts):
-    """A join of two inputs at work."""
+    """A join at work."""
 
     config: Fingerprinted
     context: Context = ALONE
@@ -47,9 +47,9 @@ class RunningJoin(OperatorOfParts):
 
     def __post_init__(self) -> None:
         self.home_test: HomeTest | None = self.context.home  # a late row is counted once, wherever it has gone
-        self.times = Progress(2)
+        self.times = Progress(self.inputs)
         self.held = HeldResults()
-        self.early = [HeldResults(), HeldResults()]
+        self.early = [HeldResults() for _ in range(self.inputs)]
         self.figures = dict.fromkeys(("rows_in", "results", "late", "unmatchable"), 0)
 
     @abstractmethod
@@ -75,14 +75,14 @@ class RunningJoin(OperatorOfParts):
     # -- results wait --------------------------------------------------------------------------------------------------
 
     def _not_early(self, number: int, results: Results) -> Results:
-        """Those rows of input `number` that need not wait for the other input, because they are late already."""
+        """Those rows of input `number` that need not wait for the other inputs, because they are late already."""
         waits = results.ts >= self.progress
         self.early[number].add(results.take(waits))
         return results.take(~waits)
 
     def _release(self) -> Iterator[Output]:
         """Whatever has waited long enough."""
-        bounds = [self.times.of_others(0), self.times.of_others(1), self._first_to_come()]
+        bounds = [*(self.times.of_others(number) for number in range(self.inputs)), self._first_to_come()]
         for held, bound in zip((*self.early, self.held), bounds, strict=True):
             for results in held.release(bound):
                 self.figures["results"] += len(results)
@@ -96,7 +96,7 @@ class RunningJoin(OperatorOfParts):
     # -- what is kept --------------------------------------------------------------------------------------------------
 
     def _parts(self) -> dict[str, Part]:
-        return {**self._own_parts(), "held": self.held, "early0": self.early[0], "early1": self.early[1]}
+        return {**self._own_parts(), "held": self.held, **numbered("early", self.early)}
 
     @property
     def footprint(self) -> Footprint:
@@ -109,6 +109,11 @@ def _footprint(part: Part) -> Footprint:
     if isinstance(part, PendingEnds):
         return Footprint(len(part), part.nbytes, len(part.parts))
     return part.footprint
+
+
+def numbered(name: str, parts: Sequence[Part]) -> dict[str, Part]:
+    """Parts of the same kind, one of each input, by name and number."""
+    return {f"{name}{number}": part for number, part in enumerate(parts)}
 
 
 def described(schemas: Sequence[pa.Schema]) -> Any:

@@ -107,10 +107,10 @@ class RunningNegativeJoin(OperatorOfParts):
 
     def __post_init__(self) -> None:
         config = self.config
-        self.times = Progress(2)
+        self.times = Progress(self.inputs)
         matching = self.context.owned(config.matching)
-        self.areas = [SweepArea(matching), SweepArea(matching)]
-        self.appearing, self.going = [TimeQueue(), TimeQueue()], [TimeQueue(), TimeQueue()]
+        self.areas = [SweepArea(matching) for _ in range(self.inputs)]
+        self.appearing, self.going = [TimeQueue() for _ in self.areas], [TimeQueue() for _ in self.areas]
         kind = OPERATORS.index("intersect" if config.how == "semi" else "except")
         first = self.context.first_holder(config.producer, config.bucket)
         # Numbers of padded rows: each input has half of what this operator may give out.
@@ -134,8 +134,8 @@ class RunningNegativeJoin(OperatorOfParts):
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         self.times.advance(number, time)
         least = self.times.least()
-        new = [self._appear(each, least) for each in (0, 1)]
-        gone = [self._go(each, new[each], least) for each in (0, 1)]
+        new = [self._appear(each, least) for each in range(self.inputs)]
+        gone = [self._go(each, kept, least) for each, kept in enumerate(new)]
         yield from self._pairs_appear(new)
         yield from self._pairs_go(gone)
         for each, partners in enumerate(self.partners):
@@ -216,7 +216,7 @@ class RunningNegativeJoin(OperatorOfParts):
         return padded_payload(self.config.schemas, number, payload, rows)
 
     def on_end(self) -> Iterator[Output]:
-        for number in (0, 1):
+        for number in range(self.inputs):
             yield from self.on_progress(number, FOREVER)
 
     @property
@@ -232,7 +232,7 @@ class RunningNegativeJoin(OperatorOfParts):
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {}
-        for number in (0, 1):
+        for number in range(self.inputs):
             parts |= {f"area{number}": self.areas[number], f"appearing{number}": self.appearing[number]}
             parts[f"going{number}"] = self.going[number]
             partners = self.partners[number]

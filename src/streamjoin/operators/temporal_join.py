@@ -49,7 +49,7 @@ from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
-from streamjoin.operators.joining import Part, RunningJoin, described, padded, witness
+from streamjoin.operators.joining import Part, RunningJoin, described, numbered, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
@@ -130,7 +130,7 @@ class RunningTemporalJoin(RunningJoin):
         by_parts = config.outer == "snapshot"
         matching = self.context.owned(config.matching)
         self.areas = [SweepArea(matching, tracked, tracked and by_parts) for tracked in config.tracked]
-        self.waiting = [HeldRows(), HeldRows()]
+        self.waiting = [HeldRows() for _ in self.areas]
         self.pending = PendingEnds(self.context.first_holder(config.producer, config.bucket))
         self.figures["ghosts"] = 0
 
@@ -177,8 +177,8 @@ class RunningTemporalJoin(RunningJoin):
             if rows.holder is not None:
                 mine = np.where(rows.te == FOREVER, rows.holder, NO_HOLDER)
                 nobody = np.full(len(rows), NO_HOLDER)
-                members = (mine, nobody) if number == 0 else (nobody, mine)
-                alone = replace(alone, holder=self.pending.add(members, alone.te, (self.times.of(0), self.times.of(1))))
+                members = [mine if each == number else nobody for each in range(self.inputs)]
+                alone = replace(alone, holder=self.pending.add(members, alone.te, self.times.times))
             alone = alone if self.config.emit == "ordered" else self._not_early(number, alone)
             if len(alone):
                 yield alone
@@ -199,8 +199,8 @@ class RunningTemporalJoin(RunningJoin):
             if unknown[0] is None and unknown[1] is None:
                 yield Results(payload, ts, te)
             else:
-                members = tuple(np.full(len(te), NO_HOLDER) if holder is None else holder for holder in unknown)
-                holder = self.pending.add((members[0], members[1]), te, (self.times.of(0), self.times.of(1)))
+                members = [np.full(len(te), NO_HOLDER) if holder is None else holder for holder in unknown]
+                holder = self.pending.add(members, te, self.times.times)
                 yield Results(payload, ts, np.where(holder < 0, te, FOREVER), holder=holder)
 
     def _mark(
@@ -224,7 +224,9 @@ class RunningTemporalJoin(RunningJoin):
 
     def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
         self.areas[number].settle(ends)
-        self.areas[1 - number].settle_partners(ends)
+        for other in self.areas:
+            if other is not self.areas[number]:
+                other.settle_partners(ends)
         self.pending.settle(number, ends)
         yield from ()
 
@@ -237,7 +239,7 @@ class RunningTemporalJoin(RunningJoin):
                 released = waiting.release(lambda rows: rows.ts < bound)
                 if released is not None:
                     yield from self._leave(self._join(number, released))
-        for ends in self.pending.known((self.times.of(0), self.times.of(1))):
+        for ends in self.pending.known(self.times.times):
             for held in (self.held, *self.early):
                 ends = held.settle(ends)
             if len(ends):
@@ -316,13 +318,7 @@ class RunningTemporalJoin(RunningJoin):
         return bound
 
     def _own_parts(self) -> dict[str, Part]:
-        return {
-            "area0": self.areas[0],
-            "area1": self.areas[1],
-            "waiting0": self.waiting[0],
-            "waiting1": self.waiting[1],
-            "pending": self.pending,
-        }
+        return {**numbered("area", self.areas), **numbered("waiting", self.waiting), "pending": self.pending}
 
 
 def _unknown(rows: Batch, which: Indices) -> Indices | None:

@@ -15,6 +15,7 @@ hashes, expressions, and whose bucket a pair belongs to.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -227,4 +228,4 @@ def grid_radius(within: Within) -> float:
 
 def grid_width(within: Within) -> float:
     """The width of the grid's rows: above the radius, and never zero."""
-    return grid_radius(within) * GRID_MARGIN or 1.0
+    return min(grid_radius(within) * GRID_MARGIN, sys.float_info.max) or 1.0

@@ -1,7 +1,8 @@
-"""Ends of pairs that are not known yet: each the smaller of its two members' ends.
+"""Ends of pairs, or of results with more members, that are not known yet: each the smallest of its members' ends.
 
-Law: the end of a pair is known when both members' ends are, or when one is, and progress of the other member's input
-has reached it: what is unknown there is not smaller. Never before: an end that is known may still be undercut.
+Law: the end of a result is known when all members' ends are, or when the smallest that is known has been reached by the
+progress of every input whose member's end is not: what is unknown there is not smaller. Never before: an end that is
+known may still be undercut.
 
     members   17: ?  and  23: ?       the pair waits for both
               17: 9  and  23: ?       it ends at 9, or before: known when input 1's progress is at 9, or 23 is known
@@ -10,7 +11,7 @@ has reached it: what is unknown there is not smaller. Never before: an end that 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -25,10 +26,10 @@ from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_t
 
 @dataclass
 class PendingPart:
-    """Pairs that were formed together: their own holders, their members' holders, the smallest end that is known."""
+    """Results that were formed together: their own holders, their members' holders, the smallest end that is known."""
 
     id: Indices
-    members: tuple[Indices, Indices]
+    members: tuple[Indices, ...]  # of each input
     te: Times
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -48,8 +49,8 @@ class PendingPart:
             self.touched = True
             self.name = uuid.uuid4().hex
 
-    def known(self, progress: tuple[int, int]) -> Ends | None:
-        """The pairs whose ends are known now; they wait no longer."""
+    def known(self, progress: Sequence[int]) -> Ends | None:
+        """The results whose ends are known now; they wait no longer."""
         if not self.touched and self.first > max(progress):
             return None
         done: Mask = self.id >= 0
@@ -70,12 +71,12 @@ class PendingPart:
         if 2 * self.left > len(self.id):
             return self
         waits = self.id >= 0
-        return PendingPart(self.id[waits], (self.members[0][waits], self.members[1][waits]), self.te[waits])
+        return PendingPart(self.id[waits], tuple(holder[waits] for holder in self.members), self.te[waits])
 
 
 @dataclass
 class PendingEnds:
-    """Pairs whose ends are not known."""
+    """Results whose ends are not known."""
 
     next_id: int
     parts: list[PendingPart] = field(default_factory=list)
@@ -86,10 +87,11 @@ class PendingEnds:
     @property
     def nbytes(self) -> int:
         """Bytes kept."""
-        return sum(4 * part.id.nbytes + sum(index.nbytes for index in part.index) for part in self.parts)
+        indices = sum(index.nbytes for part in self.parts for index in part.index)
+        return sum((2 + len(part.members)) * part.id.nbytes for part in self.parts) + indices
 
-    def add(self, members: tuple[Indices, Indices], te: Times, progress: tuple[int, int]) -> Indices:
-        """Pairs are formed: the holders of their ends, -1 where the end is known already, as `te`.
+    def add(self, members: Sequence[Indices], te: Times, progress: Sequence[int]) -> Indices:
+        """Results are formed, of members with these holders: the holders of their ends, -1 where they end at `te`.
 
         >>> pending = PendingEnds(100)
         >>> holders = np.array([17, -1]), np.array([-1, -1])
@@ -104,7 +106,8 @@ class PendingEnds:
         if len(rows):
             holder[rows] = self.next_id + np.arange(len(rows))
             self.next_id += len(rows)
-            self.parts.append(PendingPart(holder[rows], (members[0][rows], members[1][rows]), te[rows]))
+            mine = tuple(member[rows] for member in members)
+            self.parts.append(PendingPart(holder[rows], mine, te[rows]))
         return holder
 
     def settle(self, number: int, ends: Ends) -> None:
@@ -112,7 +115,7 @@ class PendingEnds:
         for part in self.parts:
             part.settle(number, ends)
 
-    def known(self, progress: tuple[int, int]) -> Iterator[Ends]:
+    def known(self, progress: Sequence[int]) -> Iterator[Ends]:
         """What is known now."""
         for part in self.parts:
             ends = part.known(progress)
@@ -131,11 +134,11 @@ class PendingEnds:
         name, self.next_id, self.parts = snapshot.manifest["name"], snapshot.manifest["next_id"], []
         for part in snapshot.manifest["parts"]:
             table = table_from_bytes(snapshot.blobs[f"{name}/{part}"])
-            pair, one, two, te = (table[column].to_numpy().copy() for column in ("id", "one", "two", "te"))
-            self.parts.append(PendingPart(pair, (one, two), te, part))
+            result, te, *members = (table[column].to_numpy().copy() for column in table.column_names)
+            self.parts.append(PendingPart(result, tuple(members), te, part))
 
 
 def _bytes(part: PendingPart) -> bytes:
     waits = part.id >= 0
-    columns = (part.id, *part.members, part.te)
-    return table_to_bytes(pa.table(dict(zip(("id", "one", "two", "te"), (c[waits] for c in columns), strict=True))))
+    members = {f"member{number}": holder[waits] for number, holder in enumerate(part.members)}
+    return table_to_bytes(pa.table({"id": part.id[waits], "te": part.te[waits], **members}))
