@@ -4,11 +4,11 @@ from streamjoin.api.choosing import join_asof, join_best_match, join_nearest
 from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
 from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, union
 from streamjoin.api.watching import explain, finish, from_progress, output_delay, progress
-from streamjoin.spark.finish import was_finished
 from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value
 from streamjoin.spark.marks import made_by, uses_timers
 from streamjoin.spark.session import session
-from streamjoin.spark.stored_state import StoredInput, stored_state
+from streamjoin.spark.stored.finish import was_finished
+from streamjoin.spark.stored.kept import StoredInput, stored_state
 
 __all__ = [
     "aggregate",

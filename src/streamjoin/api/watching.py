@@ -7,14 +7,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from streamjoin.algebra import TimeAxis
-from streamjoin.errors import UnsupportedError
-from streamjoin.plan import join_delay as delay
-from streamjoin.plan.planner import JoinPlan
+from streamjoin.plan.delay import output_delay as delay_of
 from streamjoin.spark import figures
-from streamjoin.spark.event_query import event_join
-from streamjoin.spark.explain import explanation, name_in_plan, plan_of
-from streamjoin.spark.finish import finish_query
+from streamjoin.spark.explain import explanation
 from streamjoin.spark.jobs import did_run
+from streamjoin.spark.marks import name_in_plan, plan_of
+from streamjoin.spark.stored.finish import finish_query
 
 
 def explain(frame: DataFrame) -> str:
@@ -83,20 +81,12 @@ def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
     >>> counted = joined.withWatermark("valid_from", sj.output_delay(joined)).groupBy("valid_from").count()
     """
     plan = plan_of(frame)
-    if not isinstance(plan, JoinPlan):
-        events = event_join(plan.query.relation) is not None
-        raise UnsupportedError(
-            "how late the results of a query over several operators can be is not known beforehand",
-            hint="use sj.join_asof or sj.join_best_match, whose delay is known"
-            if events
-            else "aggregate in the query itself, with GROUP BY",
-        )
     for field in frame.schema.fields:
         if field.name == column:
             column = name_in_plan(field)  # it may have been renamed since
             break
-    ticks = delay.output_delay(plan, column)
-    if plan.node.axis is TimeAxis.TIMESTAMP:
+    ticks = delay_of(plan.query, plan.plan, column)
+    if plan.plan.axis is TimeAxis.TIMESTAMP:
         # Spark's watermark counts milliseconds, rounds down, and lets a row go that lies exactly on it.
         return f"{-(-ticks // 1000) + 1} milliseconds"
     return ticks

@@ -4,7 +4,6 @@ from streamjoin.operators.aggregating import Aggregating
 from streamjoin.operators.asof import AsofJoin
 from streamjoin.operators.best_match import BestMatchJoin
 from streamjoin.operators.contract import Configuration, Context, Footprint, Operator, Output, Results, Rows
-from streamjoin.operators.court import Court
 from streamjoin.operators.judging import Judging
 from streamjoin.operators.multiplicity import Multiplicity
 from streamjoin.operators.nearest import NearestJoin
@@ -22,7 +21,6 @@ __all__ = [
     "BestMatchJoin",
     "Configuration",
     "Context",
-    "Court",
     "Footprint",
     "Judging",
     "Multiplicity",

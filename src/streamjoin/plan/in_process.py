@@ -164,10 +164,9 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
         passing = [name for name in table.column_names if name in (*hidden, KEEP)]
         return pa.table([*columns, *(table[name] for name in passing)], names=[*names, *passing])
     shown = [name for name in table.column_names if not name.startswith("__sj")]
-    expression = Expression.parse(step.condition, [table.select(shown or table.column_names[:1]).schema])
-    # A table without columns has no length: of one that the condition does not read, any column will do.
-    rows = table.select(shown or table.column_names[:1]).combine_chunks()
-    holds = np.asarray(expression.evaluate([rows]), np.bool_)
+    expression = Expression.parse(step.condition, [table.select(shown).schema])
+    rows = table.select(shown).combine_chunks()
+    holds = np.asarray(expression.evaluate([rows], rows=table.num_rows), np.bool_)
     if isinstance(step, Filter):
         if REPORT in table.column_names:
             holds = holds | pc.is_valid(table[REPORT]).to_numpy()

@@ -1,83 +1,66 @@
-"""A join as JSON: what is stored beside its state, so that the state can be read without the program that made it.
+"""A plan as JSON: what is stored beside the state of a query, so that the state can be read without the program.
 
-The values of a call are frozen dataclasses, enums, Arrow types and plain values; each is written with its class, and
-only classes named here are read back.
+A plan is made of frozen dataclasses, enums, Arrow types and plain values; each is written with its class, and only
+classes named here are read back.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 import pyarrow as pa
 
-from streamjoin.algebra import (
-    Aggregate,
-    AsOf,
-    Band,
-    BestOf,
-    Equals,
-    Fixed,
-    Grace,
-    Near,
-    NearestOf,
-    Now,
-    Overlaps,
-    Range,
-    Rows,
-    TimeAxis,
-    Unbounded,
-    Validity,
-    Within,
-)
+from streamjoin import algebra, operators
+from streamjoin.algebra import TimeAxis
 from streamjoin.errors import SnapshotError
-from streamjoin.plan.expression import Expression
-from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
-from streamjoin.plan.relation import (
-    Aggregation,
-    AsOfJoin,
-    BestMatchJoin,
-    Difference,
-    Distinct,
-    Intersection,
-    Join,
-    Projection,
-    Query,
-    Selection,
-    Stream,
-    Union,
-)
-from streamjoin.runtime import Arrivals
+from streamjoin.operators.judging import Judging
+from streamjoin.plan import physical, types
+from streamjoin.plan.lowering.joining import ExpressionTest
+from streamjoin.runtime import binding, fragment, intake, lateness, naming, outlet, placing, reading, stage, target
+from streamjoin.state import GridAxis, KeyTest, Matching, ValueTest
 
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
-        JoinNode, InputNode, IntervalBounds, Band, Overlaps, Within, Range, Fixed, Now, Unbounded, Validity, Grace,
-        Arrivals, AsOf, BestOf, Near, NearestOf, Equals, Rows, Aggregate, Stream, Selection, Projection, Union,
-        Distinct, Difference, Intersection, Join, AsOfJoin, BestMatchJoin, Aggregation, Query,
+        algebra.Aggregate, algebra.AsOf, algebra.Band, algebra.BestOf, algebra.Equals, algebra.Fixed, algebra.Near,
+        algebra.NearestOf, algebra.Now, algebra.Overlaps, algebra.Range, algebra.Rows, algebra.Unbounded,
+        algebra.Validity, algebra.Within,
+        operators.Aggregating, operators.AsofJoin, operators.BestMatchJoin, operators.Multiplicity,
+        operators.NearestJoin, operators.NegativeJoin, operators.NegativeWindow, operators.RowWindow,
+        operators.StreamOf, operators.TemporalJoin, operators.Verdict, Judging,
+        GridAxis, KeyTest, Matching, ValueTest, ExpressionTest,
+        binding.RowBinding, fragment.Entry, fragment.Inner, fragment.Node, intake.Channel, intake.StageInput,
+        lateness.Slack, lateness.Complete, lateness.Timeless, naming.OutputColumn, naming.MarkedColumn, naming.Shape,
+        outlet.ToStage, outlet.ToCourt, outlet.ToFrame, outlet.ToUser, outlet.Outlet, placing.Partitioning,
+        placing.HomePartitioning, placing.ReferencePartitioning, placing.MatrixPartitioning, reading.Reading,
+        stage.Stage, target.Target, target.Testimony,
+        types.Type, types.Field, physical.Computed, physical.Compute, physical.Filter, physical.Mark, physical.Source,
+        physical.Edge, physical.Sink, physical.PhysicalPlan,
     )
 }  # fmt: skip
 _KIND: Final = "@"
 
 
 def to_stored(value: Any) -> Any:
-    """A value of a call as JSON.
+    """A value of a plan as JSON.
 
-    >>> to_stored(Range(5))
+    >>> to_stored(algebra.Range(5))
     {'@': 'Range', 'size': 5, 'slide': None}
     """
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, tuple):
         return {_KIND: "tuple", "items": [to_stored(item) for item in value]}
-    if isinstance(value, Decimal):
-        return {_KIND: "Decimal", "text": str(value)}
+    if isinstance(value, Decimal | Fraction):
+        return {_KIND: type(value).__name__, "text": str(value)}
     if isinstance(value, TimeAxis):
         return {_KIND: "TimeAxis", "name": value.name}
-    if isinstance(value, Expression):
-        return {_KIND: "Expression", "text": value.text}
     if isinstance(value, pa.Schema):
         return {_KIND: "Schema", "arrow": base64.b64encode(value.serialize().to_pybytes()).decode()}
     if isinstance(value, pa.DataType):
@@ -87,7 +70,7 @@ def to_stored(value: Any) -> Any:
         return {_KIND: type(value).__name__, **members}
     if callable(value):
         return {_KIND: "function", "name": getattr(value, "__name__", "?")}
-    raise TypeError(f"{type(value).__name__} is no value of a call")
+    raise TypeError(f"{type(value).__name__} is no value of a plan")
 
 
 def from_stored(stored: Any) -> Any:
@@ -106,6 +89,8 @@ def from_stored(stored: Any) -> Any:
             return TimeAxis[members["name"]]
         case "Decimal":
             return Decimal(members["text"])
+        case "Fraction":
+            return Fraction(members["text"])
         case "Schema":
             return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(members["arrow"])))
         case "DataType":
@@ -115,8 +100,6 @@ def from_stored(stored: Any) -> Any:
                 f"the stored join calls the function {members['name']!r}, which is not in the checkpoint",
                 hint="end the inputs with a last row far beyond the others: then the query itself lets everything go",
             )
-        case "JoinNode":
-            return _join_node(members)
         case kind if kind in _CLASSES:
             return _CLASSES[kind](**{name: from_stored(item) for name, item in members.items()})
         case kind:
@@ -126,12 +109,13 @@ def from_stored(stored: Any) -> Any:
             )
 
 
-def _join_node(members: dict[str, Any]) -> JoinNode:
-    # An expression is stored as its text, and read again against the user's columns.
-    theta = members.pop("theta")
-    values = {name: from_stored(item) for name, item in members.items()}
-    expression = None
-    if theta is not None:
-        user_schemas = [pa.schema([part.schema.field(name) for name in part.columns]) for part in values["inputs"]]
-        expression = Expression.parse(theta["text"], user_schemas)
-    return JoinNode(**values, theta=expression)
+def plan_name(stored: Any) -> str:
+    """A name for a stored plan. It is the same with other lateness, with which a query may go on."""
+    return hashlib.sha256(json.dumps(_without_lateness(stored), sort_keys=True).encode()).hexdigest()
+
+
+def _without_lateness(stored: Any) -> Any:
+    if isinstance(stored, dict):
+        kept = stored.keys() - {"lateness", "idle_after"}
+        return {name: _without_lateness(stored[name]) for name in sorted(kept)}
+    return [_without_lateness(item) for item in stored] if isinstance(stored, list) else stored

@@ -32,6 +32,7 @@ class CallPlan:
     query: Query
     written: Relation
     fed_by_timers: bool = False  # a source is the result of a call with timers
+    numbered: bool = False  # a function's: its sources have numbers for names
 
 
 def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataFrame:

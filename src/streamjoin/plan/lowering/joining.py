@@ -80,19 +80,11 @@ class ExpressionTest:
 
     def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
         sides = zip(self.expression.columns(), (a.payload, b.payload), (i, j), strict=True)
-        members = [
-            payload.select(columns).take(pa.array(rows)) if columns else _as_many(rows)
-            for columns, payload, rows in sides
-        ]
-        return np.asarray(self.expression.evaluate(members), np.bool_)
+        members = [payload.select(columns).take(pa.array(rows)) for columns, payload, rows in sides]
+        return np.asarray(self.expression.evaluate(members, rows=len(i)), np.bool_)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "schemas": self.schemas}  # it is read again where it is needed
-
-
-def _as_many(rows: Indices) -> pa.Table:
-    """A table of so many rows, of an input that the expression does not read: one without columns has no length."""
-    return pa.table({"row": rows})
 
 
 def payload_of(sides: Sides, number: int, needed: frozenset[str]) -> Fields:

@@ -17,8 +17,8 @@ from streamjoin.algebra.predicate import conjuncts
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.expression import Expression
+from streamjoin.plan.naming import name_columns
 from streamjoin.plan.relation import Projection, Relation, Stream
-from streamjoin.plan.result_names import name_columns
 from streamjoin.plan.types import Type
 from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
 from streamjoin.spark.calls.inputs import Input

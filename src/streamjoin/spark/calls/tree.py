@@ -12,7 +12,7 @@ from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import EVENT_JOINS, Join, Projection, Query, Relation, Selection, streams_of
-from streamjoin.plan.storing import plan_name, to_stored
+from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.runtime.naming import OutputColumn
 from streamjoin.spark.calls.inputs import Input
 from streamjoin.spark.calls.options import Options
@@ -42,7 +42,8 @@ class TreeCall:
         """The result as a frame, lazily."""
         plan = self.plan()
         frames = {name: part.prepared() for name, part in self.inputs.items()}
-        made = CallPlan(plan, self.query, self.written, any(uses_timers(part.frame) for part in self.inputs.values()))
+        timers = any(uses_timers(part.frame) for part in self.inputs.values())
+        made = CallPlan(plan, self.query, self.written, timers, self.numbered)
         if not plan.streaming:
             return remember(BatchInterpreter(plan, frames).run(), made)
         check_session(next(iter(frames.values())))

@@ -14,6 +14,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
 
 from streamjoin.plan.physical import Edge, PhysicalPlan, Source
 from streamjoin.plan.types import names_of
@@ -71,7 +72,7 @@ class Interpreter(ABC):
 
     def _stage(self, stage: Stage) -> None:
         feeders: dict[int, int] = {}  # one channel of each frame: some come by the same
-        for channel in self.plan.feeders(stage):
+        for channel in self.channels(stage):
             feeders.setdefault(id(self.packed[channel]), channel)
         out, way = self.operated(stage, list(feeders.values())), stage.outlet.way
         if isinstance(way, ToStage | ToCourt):
@@ -82,6 +83,10 @@ class Interpreter(ABC):
             edge = self.plan.edge_of(way.channel)
             assert edge is not None
             self._edge(edge, stepped(named_elements(out, names_of(edge.fields)), edge))
+
+    def channels(self, stage: Stage) -> list[int]:
+        """The channels that a stage reads."""
+        return list(self.plan.feeders(stage))
 
     def _edge(self, edge: Edge, elements: DataFrame) -> None:
         if edge.target is None:
@@ -99,7 +104,7 @@ class Interpreter(ABC):
         names = names_of(self.plan.sink.fields)
         return rows.select(*(F.col(f"c{number}").alias(name) for number, name in enumerate(names)))
 
-    def row_schema(self, stage: Stage) -> object:
+    def row_schema(self, stage: Stage) -> StructType:
         """The schema of the rows that leave a stage, with numbers for names."""
         way = stage.outlet.way
         if isinstance(way, ToUser):

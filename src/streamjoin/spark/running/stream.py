@@ -74,7 +74,7 @@ class StreamInterpreter(BatchInterpreter):
         told = self.figures.observed(done, "verdict" if court else "join")
         if isinstance(stage.outlet.way, ToStage | ToCourt):
             return told
-        return told.mapInArrow(unpack_rows, self.row_schema(stage))  # type: ignore[arg-type]
+        return told.mapInArrow(unpack_rows, self.row_schema(stage))
 
     def _split(self, stage: Stage, packed: list[int]) -> tuple[list[int], list[int]]:
         """The channels that go on delivering, and those that are complete."""

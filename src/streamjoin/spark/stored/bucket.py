@@ -30,9 +30,9 @@ import pandas as pd
 from streamjoin.errors import SnapshotError
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage, Stage
-from streamjoin.spark.blob_cache import BlobCache, clean_up
-from streamjoin.spark.pages import bound, pages_of
 from streamjoin.spark.running.packed import COLUMNS
+from streamjoin.spark.stored.blob_cache import BlobCache, clean_up
+from streamjoin.spark.stored.pages import bound, pages_of
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamjoin.spark.pages import KEY, VALUE
+from streamjoin.spark.stored.pages import KEY, VALUE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,15 +1,15 @@
 """What a streaming join keeps: read from the checkpoint of a query, whether it runs or has stopped.
 
-    call        the join itself: one row for each of its stages
+    call        the plan itself: one row for each of its stages
     manifest    one small json text per bucket: collected
     blobs       the rows themselves: measured in the tasks that read them, never collected
 
-A blob's name says whose it is. Names begin with the part of the stage that made them:
+A blob's name says whose it is. Names begin with the number of the operator in its fragment, and the part of it:
 
-    area1/run/...                    a part of a run of input 1; beside it area1/matched/..., area1/pieces/...
-    waiting1/..., held/...           rows of input 1, and results, that wait for their turn
-    verdict1/0/..., verdict1/1/...   candidates and witnesses of input 1, in the second stage
-    waiting/...                      packets of a static input, before the first micro-batch; the manifest says whose
+    0:area1/run/...                   a part of a run of its input 1; beside it 0:area1/matched/..., 0:area1/pieces/...
+    0:waiting1/..., 0:held/...        rows of its input 1, and results, that wait for their turn
+    0:verdict1/0/..., 0:verdict1/1/.. candidates and witnesses of input 1, in a stage that decides about copies
+    aside/...                         packets of a static input, before the first micro-batch; the manifest says whose
 
 Figures are those of the last micro-batch that was committed. Rows that have expired but still lie in a run are counted:
 they are kept until the run is written anew. Cost: one pass over the state. Nothing is changed, so the query may run.
@@ -30,9 +30,11 @@ from pyspark.sql import SparkSession
 
 from streamjoin.algebra import NEVER, TimeAxis
 from streamjoin.errors import CallError
-from streamjoin.plan.stored import from_stored
-from streamjoin.spark.finish import state_variable, stored_stages
-from streamjoin.spark.pages import Bindery
+from streamjoin.operators.judging import Judging
+from streamjoin.runtime.fragment import Entry
+from streamjoin.runtime.stage import Stage
+from streamjoin.spark.stored.finish import state_variable, stored_stages
+from streamjoin.spark.stored.pages import Bindery
 from streamjoin.state import table_from_bytes
 from streamjoin.state.batch import RESERVED_PREFIX
 
@@ -42,7 +44,7 @@ _MEASURED_ARROW: Final = pa.schema([
     ("first", pa.int64()), ("last", pa.int64()),
 ])  # fmt: skip
 _NOT_ROWS: Final = re.compile(
-    r"area\d+/(matched|pieces|ends)/|(waiting|pending|catalogue|members|groups|pieces|there)/|unknown\d+/"
+    r"\d+:(area\d+/(matched|pieces|ends)/|(waiting|pending|catalogue|members|groups|pieces|there)/|unknown\d+/)|out:"
 )
 
 
@@ -93,20 +95,15 @@ def stored_state(spark: SparkSession, checkpoint: str) -> list[StoredInput]:
         manifests = state_variable(spark, checkpoint, stage.operator, "manifest")
         blobs = state_variable(spark, checkpoint, stage.operator, "blobs")
         contents = blobs.selectExpr("to_json(key) owner", "user_map_key.*", "user_map_value.*")
+        plan = stage.plan()
         stored += inputs_of(
             stage.operator,
-            axis_of(stage.call),
+            plan.stages[stage.number],
+            plan.axis or TimeAxis.INTEGER,
             {owner: json.loads(text) for owner, text in manifests.selectExpr("to_json(key)", "value.json").collect()},
             [MeasuredBlob(*blob) for blob in contents.mapInArrow(measure, MEASURED_SCHEMA).collect()],
         )
     return sorted(stored, key=lambda one: (one.operator, one.bucket, one.input is None, one.input or 0))
-
-
-def axis_of(call: dict[str, Any]) -> TimeAxis:
-    """The axis that the times of a stored call count on."""
-    if "query" in call:
-        return TimeAxis[call["axis"]]
-    return from_stored(call["node"]).axis or TimeAxis.INTEGER
 
 
 def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -125,8 +122,8 @@ def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def holds_rows(name: str) -> bool:
     """Whether the blob of this name is a table of rows with their times.
 
-    >>> holds_rows("area0/run/3f"), holds_rows("area0/matched/3f/7"), holds_rows("waiting1/3f"), holds_rows("held/3f")
-    (True, False, True, True)
+    >>> [holds_rows(name) for name in ("0:area0/run/3f", "0:area0/matched/3f/7", "0:waiting1/3f", "0:held/3f")]
+    [True, False, True, True]
     """
     return _NOT_ROWS.match(name) is None
 
@@ -141,21 +138,21 @@ def times_of(table: pa.Table) -> tuple[int, int | None, int | None]:
 
 
 def inputs_of(
-    operator: int, axis: TimeAxis, manifests: dict[str, Any], blobs: list[MeasuredBlob]
+    operator: int, stage: Stage, axis: TimeAxis, manifests: dict[str, Any], blobs: list[MeasuredBlob]
 ) -> Iterator[StoredInput]:
     """One stage's manifests, by the key of their bucket, and its blobs, put together by bucket and input."""
     kept: dict[tuple[str, int | None], list[MeasuredBlob]] = defaultdict(list)
     for blob in blobs:
-        kept[blob.owner, input_of(blob.name, manifests[blob.owner])].append(blob)
+        kept[blob.owner, input_of(blob.name, stage, manifests[blob.owner])].append(blob)
     for owner, manifest in manifests.items():
-        progress = progress_in(manifest)
+        progress = progress_in(stage, manifest)
         for number in (*progress, *([None] if kept[owner, None] else [])):
             mine = kept[owner, number]
             runs = [blob for blob in mine if holds_rows(blob.name)]
             reached = NEVER if number is None else progress[number]
             yield StoredInput(
                 operator=operator,
-                stage=manifest["stage"],
+                stage=called(stage),
                 bucket=manifest["bucket"],
                 input=number,
                 rows=sum(run.rows for run in runs),
@@ -168,24 +165,31 @@ def inputs_of(
             )
 
 
-def input_of(name: str, manifest: dict[str, Any]) -> int | None:
-    """The input that a blob belongs to; None for results.
+def called(stage: Stage) -> str:
+    """A stage by what it does: a join, a verdict, or the operators of its fragment."""
+    if isinstance(stage.nodes[-1].config, Judging):
+        return "verdict"
+    names = [re.sub("(?<!^)([A-Z])", r" \1", type(node.config).__name__).lower() for node in stage.nodes]
+    return "join" if len(names) == 1 and names[0].endswith("join") else ", ".join(names)
 
-    >>> manifest = {"waiting": [["3f", 1, "rows"]]}
-    >>> [input_of(name, manifest) for name in ("area0/run/5c", "verdict1/0/5c", "waiting/3f", "held/5c")]
-    [0, 1, 1, None]
-    """
-    numbered = re.match(r"[a-z]+(\d+)/", name)
+
+def input_of(name: str, stage: Stage, manifest: dict[str, Any]) -> int | None:
+    """The input that a blob belongs to; None for results."""
+    numbered = re.match(r"(\d+):[a-z]+(\d+)/", name)
     if numbered is not None:
-        return int(numbered[1])
-    packets = {f"waiting/{packet}": number for packet, number, _ in manifest.get("waiting", [])}
+        if isinstance(stage.nodes[int(numbered[1])].config, Judging):
+            return int(numbered[2])
+        feed = stage.nodes[int(numbered[1])].feeds[int(numbered[2])]
+        return feed.input if isinstance(feed, Entry) else None
+    channels = {channel.number: number for number, each in enumerate(stage.inputs) for channel in each.channels}
+    packets = {f"aside/{packet}": channels[channel] for packet, channel, _ in manifest.get("aside", [])}
     return packets.get(name)
 
 
-def progress_in(manifest: dict[str, Any]) -> dict[int, int]:
-    """How far each input is. The second stage hears it from every bucket of the first; the last of them counts."""
-    told, parts = manifest["operator"]["progress"], manifest["operator"]["parts"]
-    if manifest["stage"] != "verdict":
-        return dict(enumerate(told))
-    judged = {input_of(part["name"] + "/", manifest) for part in parts}
-    return {number: min(told) for number in (0, 1) if number in judged}
+def progress_in(stage: Stage, manifest: dict[str, Any]) -> dict[int, int]:
+    """How far each input is. A stage that decides about copies hears it from every bucket of the one before."""
+    told = {number: known[1] for number, known in manifest["intake"]["channels"]}
+    last = stage.nodes[-1].config
+    if isinstance(last, Judging):
+        return {verdict.number: min(told.values()) for verdict in last.verdicts}
+    return {number: min(told[each.number] for each in given.channels) for number, given in enumerate(stage.inputs)}
