@@ -40,7 +40,7 @@ def _stored_in_small_pieces(request: pytest.FixtureRequest, monkeypatch: pytest.
     """Every other test stores state in as many parts and pages as only a large state would have."""
     if isinstance(request.node, pytest.Function) and zlib.crc32(request.node.nodeid.encode()) % 2:
         monkeypatch.setattr("streamjoin.state.layout.PART_BYTES", 150)
-        monkeypatch.setattr("streamjoin.spark.pages.PAGE_BYTES", 100)
+        monkeypatch.setattr("streamjoin.spark.stored.pages.PAGE_BYTES", 100)
 
 
 @pytest.fixture(scope="session")
