@@ -51,7 +51,7 @@ TIME: dict[str, Wrong] = {
         timed("5 seconds"), "window must be a window, got '5 seconds'", 'for example window=sj.Range("2 seconds")',
     ),
     "three windows": (
-        timed([sj.Now()] * 3), "window needs one value, or one per input, got 3", None,
+        timed([sj.Now()] * 3), "window needs one value, or one per input, got 3 for 2 inputs", None,
     ),
     "a negative range": (timed(sj.Range(-1)), "window size must be positive, got -1", NOW),
     "an empty range": (timed(sj.Range("0 s"), "timestamp"), "window size must be positive, got '0 s'", NOW),
@@ -96,7 +96,7 @@ TIME: dict[str, Wrong] = {
         join(by="ts", lateness=sj.Grace(5)), "lateness needs a time", "give time= and window=",
     ),
     "lateness for three inputs": (
-        timed(sj.Now(), lateness=[sj.Grace(5)] * 3), "lateness needs one value, or one per input, got 3", None,
+        timed(sj.Now(), lateness=[sj.Grace(5)] * 3), "lateness needs one value, or one per input, got 3 for 2 inputs", None,
     ),
 }  # fmt: skip
 

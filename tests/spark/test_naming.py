@@ -133,7 +133,7 @@ def test_two_columns_of_one_name_in_an_input_are_refused(left: DataFrame, right:
 
 
 def test_names_of_our_own_are_refused(left: DataFrame, right: DataFrame) -> None:
-    with pytest.raises(sj.CallError, match="column names must not begin with '__sj_', got '__sj_x'"):
+    with pytest.raises(sj.CallError, match="column names must not begin with '__sj', got '__sj_x'"):
         sj.join([left.withColumn("__sj_x", F.lit(0)), right], by="k")
 
 

@@ -85,6 +85,7 @@ class TemporalJoin:
     late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
     validity: bool = True
     replicated: tuple[bool, bool] = (False, False)
+    unknown_ends: bool = False
     producer: int = 0
     bucket: int = 0
 
@@ -110,7 +111,7 @@ class TemporalJoin:
         """Two operators may share a snapshot iff this is equal."""
         return repr((
             self.matching.first, self.matching.tests, self.matching.timed, self.how, self.outer, self.emit, self.hold,
-            self.late, self.validity, self.replicated, described(self.schemas), self.producer,
+            self.late, self.validity, self.replicated, self.unknown_ends, described(self.schemas), self.producer,
         ))  # fmt: skip
 
     def build(self, context: Context = ALONE) -> RunningTemporalJoin:
@@ -127,7 +128,7 @@ class RunningTemporalJoin(RunningJoin):
     def __post_init__(self) -> None:
         super().__post_init__()
         config = self.config
-        by_parts = config.outer == "snapshot"
+        by_parts = config.outer == "snapshot" or config.unknown_ends
         matching = self.context.owned(config.matching)
         self.areas = [SweepArea(matching, tracked, tracked and by_parts) for tracked in config.tracked]
         self.waiting = [HeldRows() for _ in self.areas]
@@ -208,9 +209,11 @@ class RunningTemporalJoin(RunningJoin):
     ) -> Iterator[Output]:
         """Rows of a tracked input have met partners, from when to when; the last are holders of the partners' ends."""
         assert kept.meetings is not None
-        newly = kept.meetings.meet(rows)
         if kept.meetings.covered:
             kept.meetings.cover(rows, *parts)
+        if self.config.outer == "row" and self.config.unknown_ends:
+            return  # a piece may turn out to be empty: whether they have met is known when they leave
+        newly = kept.meetings.meet(rows)
         if not len(newly) or self.config.outer == "snapshot":
             return
         met = kept.run.rows.take(newly)
@@ -257,18 +260,26 @@ class RunningTemporalJoin(RunningJoin):
 
     def _fate(self, number: int, decided: Decided, *, final: bool = False) -> Iterator[Output]:
         """Rows of a tracked input leave: what becomes of them."""
-        rows, matched = decided.rows, decided.matched
+        rows, matched = decided.rows, self._matched(decided)
         if self.config.replicated[number] and not final:
-            yield from self._testify(number, decided)
+            yield from self._testify(number, decided, matched)
         elif self.config.outer == "snapshot":
             covered = self.config.how == "semi"
             row, ts, te = parts_of_validity(rows.ts, rows.te, decided.pieces, covered=covered)
             yield from self._alone(number, rows.payload.take(pa.array(row)), ts, te)
-        elif self.config.how != "semi":
-            lonely = rows.take(~matched)
-            yield from self._alone(number, lonely.payload, lonely.ts, lonely.te)
+        elif self.config.how != "semi" or self.config.unknown_ends:
+            leaving = rows.take(matched if self.config.how == "semi" else ~matched)
+            yield from self._alone(number, leaving.payload, leaving.ts, leaving.te)
 
-    def _testify(self, number: int, decided: Decided) -> Iterator[Output]:
+    def _matched(self, decided: Decided) -> Mask:
+        """Which rows have met someone: where ends came later, those of which a piece has turned out to be real."""
+        if self.config.outer == "snapshot" or not self.config.unknown_ends:
+            return decided.matched
+        matched = np.zeros(len(decided.rows), np.bool_)
+        matched[decided.pieces[0]] = True
+        return matched
+
+    def _testify(self, number: int, decided: Decided, matched: Mask) -> Iterator[Output]:
         """Rows that also live in other buckets: say what this bucket knows."""
         rows = decided.rows
         assert rows.home is not None
@@ -280,7 +291,14 @@ class RunningTemporalJoin(RunningJoin):
                 yield Rows("witness", number, witness(seen, start, end))
             candidates: Mask = rows.home
         else:
-            candidates = rows.home & ~decided.matched
+            candidates = rows.home & ~matched
+            if self.config.unknown_ends:  # nothing has been said of them before
+                abroad = rows.take(matched & ~rows.home)
+                if len(abroad):
+                    yield Rows("witness", number, witness(abroad))
+                at_home = rows.take(matched & rows.home)
+                if self.config.how == "semi" and len(at_home):
+                    yield Results(side_by_side([at_home.payload]), at_home.ts, at_home.te)
         if candidates.any():
             yield Rows("candidate", number, rows.take(candidates))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamjoin.algebra import Rows
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, PhysicalPlan, Source, Step
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Source, Step
 from streamjoin.runtime.outlet import ToStage
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
@@ -122,6 +122,8 @@ def _words(steps: tuple[Step, ...]) -> str:
 def _step(step: Step) -> str:
     if isinstance(step, Compute):
         return ", ".join(_one(each) for each in step.columns)
+    if isinstance(step, Fold):
+        return "whole rows"
     return f"{'where' if isinstance(step, Filter) else 'marked'} {step.condition}"
 
 

@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from streamjoin.errors import UnsupportedError
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
-from streamjoin.plan.physical import Compute, Edge, Filter, PhysicalPlan, Source, Step
-from streamjoin.plan.tasks import EdgeTask, SourceTask
-from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT, elements_of
+from streamjoin.plan.physical import Compute, Edge, Filter, Fold, PhysicalPlan, Source, Step
+from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
+from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT
 from streamjoin.runtime.fragment import KEEP
+from streamjoin.runtime.intake import HIDDEN, WHOLE
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
 
@@ -90,7 +91,7 @@ class InProcess:
         for number, table in enumerate(partitions):
             columns = [table[column] for _, column in source.reads]
             read = pa.table(columns, names=[name for name, _ in source.reads])
-            hidden = [name for name, _ in source.reads if name.startswith("__sjh_")]
+            hidden = [WHOLE, *(name for name, _ in source.reads if name.startswith(HIDDEN))]
             for step in source.steps:
                 read = computed(read, step, hidden)
             read = read.select(task.schema.names)
@@ -122,11 +123,7 @@ class InProcess:
             arrived[packet.channel].append(packet)
 
     def _leaving(self, edge: Edge, table: pa.Table) -> Iterator[pa.Table]:
-        table = stepped(edge, table)
-        elements = elements_of(table, tuple(each.name for each in edge.result))
-        elements = elements.take(elements.ts < elements.te) if self.plan.sink.shape.validity else elements
-        if len(elements):
-            yield self.plan.sink.shape.assemble(elements)
+        yield from SinkTask(edge, self.plan.sink.shape).rows([stepped(edge, table)])
 
     # -- what tests put between ----------------------------------------------------------------------------------------
 
@@ -153,6 +150,9 @@ def stepped(edge: Edge, table: pa.Table) -> pa.Table:
 
 def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
     """One step over rows; reports pass."""
+    if isinstance(step, Fold):
+        whole = pa.table({there: table[here] for there, here in step.columns}).combine_chunks().to_struct_array()
+        return table.drop_columns([here for _, here in step.columns]).append_column(WHOLE, whole)
     if isinstance(step, Compute):
         columns, names = [], []
         for each in step.columns:

@@ -62,7 +62,14 @@ class Mark:
     condition: str
 
 
-Step = Compute | Filter | Mark
+@dataclass(frozen=True)
+class Fold:
+    """The whole row of a source in one column, to be shown if it is late or invalid; by the names there and here."""
+
+    columns: tuple[tuple[str, str], ...]
+
+
+Step = Compute | Filter | Mark | Fold
 
 
 @dataclass(frozen=True)

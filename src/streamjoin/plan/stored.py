@@ -40,8 +40,8 @@ _CLASSES: Final[dict[str, type]] = {
         outlet.ToStage, outlet.ToCourt, outlet.ToFrame, outlet.ToUser, outlet.Outlet, placing.Partitioning,
         placing.HomePartitioning, placing.ReferencePartitioning, placing.MatrixPartitioning, reading.Reading,
         stage.Stage, target.Target, target.Testimony,
-        types.Type, types.Field, physical.Computed, physical.Compute, physical.Filter, physical.Mark, physical.Source,
-        physical.Edge, physical.Sink, physical.PhysicalPlan,
+        types.Type, types.Field, physical.Computed, physical.Compute, physical.Filter, physical.Mark, physical.Fold,
+        physical.Source, physical.Edge, physical.Sink, physical.PhysicalPlan,
     )
 }  # fmt: skip
 _KIND: Final = "@"

@@ -20,9 +20,10 @@ from streamjoin.algebra.interval import Mask
 from streamjoin.operators import Results
 from streamjoin.plan.physical import Edge, Source
 from streamjoin.plan.types import arrow_schema, names_of
-from streamjoin.runtime.elements import HIDDEN_SCHEMA, element_rows, elements_of, reports_of
+from streamjoin.runtime.elements import HIDDEN_SCHEMA, element_rows, elements_of, report_rows, reports_of
 from streamjoin.runtime.fragment import KEEP
-from streamjoin.runtime.intake import HIDDEN
+from streamjoin.runtime.intake import HIDDEN, WHOLE, unfolded
+from streamjoin.runtime.naming import Shape
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.reading import Read
 from streamjoin.state.batch import with_columns
@@ -57,7 +58,7 @@ class SourceTask:
             figures["rows_in"] += len(elements) + invalid.num_rows
             figures["invalid"] += invalid.num_rows
             if invalid.num_rows and source.reading.invalid == "output":
-                yield Packet(0, source.channel, "invalid", invalid.select(names_of(source.fields)))
+                yield self._shown(invalid)
             batch = target.binding.bind(elements)
             measuring.see(batch)
             keep, ghosts = self._goes_on(elements)
@@ -80,9 +81,17 @@ class SourceTask:
         for read in self._read(tables, 0):
             keep, _ = self._goes_on(read.elements)
             elements = read.elements if keep is None else read.elements.take(keep)
+            if read.invalid.num_rows and self.source.reading.invalid == "output":
+                yield report_rows(arrow_schema(self.source.fields), self._shown(read.invalid))
             names = names_of(self.source.fields)
             payload = elements.payload.select(names) if names else pa.table({})
             yield element_rows(replace(elements, payload=payload))
+
+    def _shown(self, invalid: pa.Table) -> Packet:
+        """Invalid rows as they are shown: whole, or with the columns that go on."""
+        whole = WHOLE in invalid.column_names
+        shown = unfolded(invalid[WHOLE]) if whole else invalid.select(names_of(self.source.fields))
+        return Packet(0, self.source.channel, "invalid", shown)
 
     def _read(self, tables: Iterable[pa.Table], first: int) -> Iterator[Read]:
         for table in tables:
@@ -105,6 +114,31 @@ class SourceTask:
             marked = np.asarray(elements.payload[KEEP].to_numpy(zero_copy_only=False), np.bool_)
             keep = marked if keep is None else keep & marked
         return keep, ghosts
+
+
+@dataclass(frozen=True)
+class SinkTask:
+    """Rows of elements that leave to rows as the user sees them, and those that travelled among them to be shown."""
+
+    edge: Edge
+    shape: Shape
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What it reads."""
+        return pa.schema([*arrow_schema(self.edge.result), *HIDDEN_SCHEMA])
+
+    def rows(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """What leaves."""
+        for table in tables:
+            for packet in reports_of(table):
+                if packet.kind in ("late", "invalid"):
+                    yield self.shape.assemble_marked(packet.kind, packet.channel, packet.table)
+            elements = elements_of(table, names_of(self.edge.result))
+            if self.shape.validity is not None:
+                elements = elements.take(elements.ts < elements.te)
+            if len(elements):
+                yield self.shape.assemble(elements)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from json import dumps, loads
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -102,6 +103,18 @@ def plain_type(arrow: pa.DataType) -> Type:
     if arrow not in _PLAIN:
         raise UnsupportedError(f"{arrow} is no plain type")
     return Type(arrow, *_PLAIN[arrow])
+
+
+def struct_type(fields: Fields) -> Type:
+    """The type of whole rows with these columns.
+
+    >>> struct_type((Field("a", plain_type(pa.int64())),)).text
+    'struct<a:bigint>'
+    """
+    members = [{"metadata": {}, "name": each.name, "nullable": True, "type": loads(each.type.json)} for each in fields]
+    text = ",".join(f"{each.name}:{each.type.text}" for each in fields)
+    arrow = pa.struct([pa.field(each.name, each.type.arrow) for each in fields])
+    return Type(arrow, f"struct<{text}>", dumps({"fields": members, "type": "struct"}))
 
 
 class PlainTyping:

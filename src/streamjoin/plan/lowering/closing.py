@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import pyarrow as pa
 
@@ -17,11 +18,11 @@ from streamjoin.plan.lowering.joining import JoinParts
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.streams import TimeLine, with_arrival
 from streamjoin.plan.physical import Edge, PhysicalPlan, Sink, Source
-from streamjoin.plan.types import Field, Fields, arrow_schema, names_of, plain_type, type_of
+from streamjoin.plan.types import Field, Fields, arrow_schema, names_of, plain_type, struct_type, type_of
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import Entry, Node
-from streamjoin.runtime.intake import Channel, StageInput
-from streamjoin.runtime.naming import CHANGE, FLAGS, TIME, OutputColumn, Shape
+from streamjoin.runtime.intake import WHOLE, Channel, StageInput
+from streamjoin.runtime.naming import CHANGE, FLAGS, TIME, Mark, MarkedColumn, OutputColumn, Shape
 from streamjoin.runtime.outlet import Leaves, Outlet, ToCourt, ToFrame, ToStage, ToUser
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.runtime.stage import Stage
@@ -37,7 +38,7 @@ class Closing:
     sources: list[Source] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
-    infos: list[SourceInfo] = field(default_factory=list)  # of the sources
+    infos: list[tuple[int, SourceInfo]] = field(default_factory=list)  # of the sources, by channel
     channels: int = 0
     ordered_already: bool = False  # an operator holds results for order, so the outlet need not
 
@@ -63,6 +64,9 @@ class Closing:
             target = Target(channel, binding, partitioning, number, follow, judged_by)
             channels.append(channel_of(feed, channel))
             if isinstance(feed, SourceFeed):
+                if feed.info.whole:
+                    payload = (*binding.payload, WHOLE)
+                    target = replace(target, binding=replace(binding, payload=payload))
                 self._source(feed, channel, target)
             elif feed.steps:
                 self._stage(feed.draft, Outlet(ToFrame(channel, arrow_schema(feed.raw))))
@@ -73,7 +77,7 @@ class Closing:
 
     def _source(self, feed: SourceFeed, channel: int, target: Target | None) -> None:
         info = feed.info
-        self.infos.append(info)
+        self.infos.append((channel, info))
         stamped = isinstance(feed.reading.window, Rows) and info.streaming
         self.sources.append(
             Source(
@@ -146,16 +150,19 @@ class Closing:
         validity, when = leaving.validity, None
         if leaving.to_stream is not None or (leaving.change and leaving.method == "negative"):
             validity, when = None, TIME
-        marks = {mark for source in self._infos(lowered) for mark in _marks(source)}
+        infos = self._infos(lowered)
+        marks = {mark for _, source in infos for mark in _marks(source)}
         flags = tuple(FLAGS[mark] for mark in ("invalid", "late") if mark in marks) if leaving.flagged else ()
-        shape = Shape(
-            columns, validity, when, None if time is None else time.arrow, flags, change=leaving.change
-        )  # fmt: skip
+        marked = () if leaving.flagged else tuple(_marked(infos))
+        kind = None if time is None else time.arrow
+        shape = Shape(columns, validity, when, kind, flags, marked, leaving.change)
         boolean, text = plain_type(pa.bool_()), plain_type(pa.string())
         if validity is not None:
             assert time is not None
             fields += [Field(name, time) for name in validity]
         fields += [Field(flag, boolean) for flag in flags]
+        whole = {channel: struct_type(source.shown) for channel, source in infos}
+        fields += [Field(each.name, whole[each.channel]) for each in marked]
         fields += [Field(CHANGE, text)] * leaving.change
         if when is not None:
             assert time is not None
@@ -163,8 +170,10 @@ class Closing:
         _check_once(fields)
         return shape, tuple(fields)
 
-    def _infos(self, lowered: Lowered) -> list[SourceInfo]:
-        return [*self.infos, *(feed.info for feed in lowered.feeds if isinstance(feed, SourceFeed))]
+    def _infos(self, lowered: Lowered) -> list[tuple[int, SourceInfo]]:
+        """All sources by channel; those that no stage reads get the next ones (see `plan`)."""
+        passing = [feed.info for feed in lowered.feeds if isinstance(feed, SourceFeed)]
+        return [*self.infos, *enumerate(passing, self.channels)]
 
 
 def coalesced(column: OutputColumn) -> str:
@@ -175,6 +184,17 @@ def coalesced(column: OutputColumn) -> str:
 
 def _marks(info: SourceInfo) -> list[str]:
     return [mark for mark, policy in (("late", info.late), ("invalid", info.invalid)) if policy == "output"]
+
+
+def _marked(infos: Sequence[tuple[int, SourceInfo]]) -> Iterator[MarkedColumn]:
+    """A column for late, and one for invalid rows of each source that shows them; one read twice does so once."""
+    named: set[str] = set()
+    for channel, info in infos:
+        for mark in _marks(info):
+            name = f"_{mark}_{info.name}"
+            if name not in named:
+                named.add(name)
+                yield MarkedColumn(name, cast(Mark, mark), channel, struct_type(info.shown).arrow)
 
 
 def _shown(feed: SourceFeed) -> tuple[tuple[str, str], ...]:

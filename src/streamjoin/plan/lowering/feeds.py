@@ -216,5 +216,5 @@ def channel_of(feed: Feed, number: int) -> Channel:
     """The channel that a feed becomes."""
     if isinstance(feed, SourceFeed):
         info = feed.info
-        return Channel(number, info.lateness, late=info.late, label=info.label, prefix=info.prefix)
+        return Channel(number, info.lateness, late=info.late, label=info.label, prefix=info.prefix, whole=info.whole)
     return Channel(number, buckets=feed.draft.buckets, complete=feed.complete)

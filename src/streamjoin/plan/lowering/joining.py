@@ -40,6 +40,7 @@ class Setting:
     changelog: bool = False
     buckets: int = 1
     axis: TimeAxis | None = None
+    unknown_ends: bool = False  # of rows that a row window or another operator gives
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def key_tests(sides: Sides, keys: Keys) -> list[PairTest]:
     return [KeyTest()] if kinds and not codes_are_exact(kinds) else []
 
 
-def theta_test(expression: Expression | None, sides: Sides, how: How) -> list[PairTest]:
+def theta_test(expression: Expression | None, schemas: Sequence[pa.Schema], how: How) -> list[PairTest]:
     """A condition that must be decided while joining."""
     if expression is None:
         return []
@@ -130,7 +131,7 @@ def theta_test(expression: Expression | None, sides: Sides, how: How) -> list[Pa
             hint='use how="inner", where Spark evaluates any expression, or write the condition with comparisons, '
             "arithmetic, AND/OR/NOT, NULL tests, IN, BETWEEN and LIKE",
         )
-    return [ExpressionTest(expression.text, tuple(arrow_schema(part.fields) for part in sides.parts))]
+    return [ExpressionTest(expression.text, tuple(schemas))]
 
 
 def choose_partitioning(

@@ -336,7 +336,7 @@ class Lowering:
         self.closing.ordered_already = emit == "ordered"
         streaming = any(not child.complete for child in children)
         changelog = self.leaving.change and streaming and last and isinstance(join, EVENT_JOINS)
-        return Setting(emit, late, changelog, self.leaving.buckets, self.time.axis)  # type: ignore[arg-type]
+        return Setting(emit, late, changelog, self.leaving.buckets, self.time.axis, not plain)  # type: ignore[arg-type]
 
     def _joined(self, parts: JoinParts, children: Sequence[Lowered]) -> Lowered:
         """A join of two inputs as a node of a draft: that of a child, where their rows meet already."""

@@ -56,15 +56,15 @@ def _temporal(
 ) -> JoinParts:
     timed = isinstance(join, Join) and join.timed
     outer = join.outer if isinstance(join, Join) else "row"
-    expression = None
+    expression, schemas = None, [arrow_schema(part.fields) for part in sides.parts]
     if join.theta is not None and join.how != "inner":
-        expression = Expression.parse(join.theta, [arrow_schema(part.fields) for part in sides.parts])
+        expression = Expression.parse(join.theta, schemas)
         sides.typing.agree(expression, [part.fields for part in sides.parts])
         needed = needed | {name for names in expression.columns() for name in names}
     elif join.theta is not None:
         needed = needed | set(columns_of(join.theta))  # Spark evaluates it on the pairs
     payload = payload_of(sides, 0, needed), payload_of(sides, 1, needed)
-    tests = (*value_tests(predicates), *key_tests(sides, keys), *theta_test(expression, sides, join.how))
+    tests = (*value_tests(predicates), *key_tests(sides, keys), *theta_test(expression, schemas, join.how))
     first = predicates[0] if predicates else None
     matching = Matching(first, tests, timed=timed)  # type: ignore[arg-type]
     partitioning = choose_partitioning(keys, first, join.how, setting.buckets, join.cell, timed=timed)
@@ -78,6 +78,7 @@ def _temporal(
         setting.late,
         timed,
         replicated(join.how, partitioning.replicates),
+        setting.unknown_ends,
     )
     options = {} if forget is None else {"forget_after": forget}
     bindings = bindings_of(payload, keys, predicates, **options)

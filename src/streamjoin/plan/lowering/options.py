@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method, TimeAxis
 from streamjoin.algebra.policy import ToStream
 from streamjoin.plan.types import Fields
+from streamjoin.runtime.intake import HIDDEN
 from streamjoin.runtime.lateness import Complete, Lateness
 from streamjoin.runtime.naming import OutputColumn
 
@@ -25,6 +26,12 @@ class SourceInfo:
     prefix: str = ""
     made_by: str | None = None
     derived: tuple[str, ...] = ()
+    whole: bool = False  # rows that leave unjoined are shown as they are in the source
+
+    @property
+    def shown(self) -> Fields:
+        """The columns that are the user's own."""
+        return tuple(each for each in self.fields if not each.name.startswith(HIDDEN))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ on a running stream it says how far the stream is, and in a row window it pushes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +19,11 @@ from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.lowering.feeds import SourceFeed
 from streamjoin.plan.lowering.options import SourceInfo
-from streamjoin.plan.physical import Computed
+from streamjoin.plan.physical import Computed, Fold, Step
 from streamjoin.plan.relation import Projection, Relation, Selection, Stream
 from streamjoin.plan.rules.push_selections import below_window
-from streamjoin.plan.types import Field, Fields, Type, Typing, plain_type, type_of
-from streamjoin.runtime.intake import HIDDEN
+from streamjoin.plan.types import Field, Fields, Type, Typing, plain_type, struct_type, type_of
+from streamjoin.runtime.intake import HIDDEN, WHOLE
 from streamjoin.runtime.reading import Reading
 
 ARRIVAL = HIDDEN + "arrival"
@@ -109,6 +109,11 @@ class Streams:
             # Who came first among equal time stamps is known on a stream; in a batch the order is by all columns.
             others = [each.name for each in info.fields if each.name not in times]
             hidden += [(f"{HIDDEN}tie{number}", column) for number, column in enumerate(others)]
+        fold: tuple[Step, ...] = ()
+        if info.whole:
+            whole = [(column, f"{HIDDEN}w{number}") for number, column in enumerate(each.name for each in info.shown)]
+            hidden += [(name, column) for column, name in whole]
+            fold = (Fold(tuple(whole)),)
         if isinstance(window, Validity):
             window = Validity(f"{HIDDEN}t0", f"{HIDDEN}t1")
         time = f"{HIDDEN}t0" if len(times) == 1 else None
@@ -120,10 +125,11 @@ class Streams:
             stream,
             (*reads, *hidden),
             fields,
-            tuple(Field(name, type_of(info.fields, column)) for name, column in hidden),
+            tuple(_hidden(info, hidden)),
             reading=reading,
             origin=dict(reads),
             groups=tuple(by),
+            steps=fold,
         )
 
     def _times(self, stream: Stream, info: SourceInfo) -> tuple[Window | None, list[str]]:
@@ -144,6 +150,14 @@ class Streams:
         if window is None or not kinds:
             return None, times
         return window.resolve(self.time.share(info, kinds[0])), times
+
+
+def _hidden(info: SourceInfo, hidden: list[tuple[str, str]]) -> Iterator[Field]:
+    for name, column in hidden:
+        if not name.startswith(HIDDEN + "w"):
+            yield Field(name, type_of(info.fields, column))
+    if info.whole:
+        yield Field(WHOLE, struct_type(info.shown))
 
 
 def _groups(window: Window | None, info: SourceInfo) -> list[str]:

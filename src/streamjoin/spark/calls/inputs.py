@@ -36,7 +36,7 @@ class Input:
             if self.columns.count(name) > 1:
                 raise CallError(f"{label} has two columns {name!r}", hint="rename one with toDF or alias")
             if name.startswith(RESERVED):
-                raise CallError(f"column names must not begin with {RESERVED!r}, got {name!r}")
+                raise CallError(f"column names must not begin with {RESERVED!r}, got {name!r}", hint="rename it")
         self.types: dict[str, Type] = {each.name: each.type for each in frame_fields(frame, label)}
         self.hidden: dict[str, Column] = {}
         self.arrival: str | None = None  # the hidden column that stamps rows when they arrive

@@ -47,9 +47,13 @@ class Joining:
 
     def run(self, pair: Pair, relation: Relation, *, windowed: bool = False) -> DataFrame:
         """The result of a tree over the two frames."""
+        pair.check_theta(self.how)
         columns = pair.columns(self.how, self.suffix, self.options, windowed=windowed)
         inputs = {str(number): part for number, part in enumerate(pair.inputs)}
-        return TreeCall(inputs, Query(relation), relation, self.options, columns, numbered=True).run()
+        try:
+            return TreeCall(inputs, Query(relation), relation, self.options, columns, numbered=True).run()
+        except CallError as error:
+            raise pair.in_words(error) from error.__cause__
 
 
 def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joining: Joining) -> DataFrame:

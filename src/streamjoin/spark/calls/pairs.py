@@ -17,6 +17,7 @@ from streamjoin.algebra.predicate import conjuncts
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.expression import Expression
+from streamjoin.plan.lowering.joining import theta_test
 from streamjoin.plan.naming import name_columns
 from streamjoin.plan.relation import Projection, Relation, Stream
 from streamjoin.plan.types import Type
@@ -41,6 +42,7 @@ class Pair:
         self.called: list[dict[str, str]] = [{}, {}]  # what the tree calls a column, where it is not its own name
         self.casts: list[dict[str, Type]] = [{}, {}]
         self.by: list[str] = []
+        self.theta: Expression | None = None  # a condition that is no predicate, as it was written
 
     @property
     def streaming(self) -> bool:
@@ -113,8 +115,20 @@ class Pair:
         if not texts:
             return predicates, None
         whole = texts[0] if len(texts) == 1 else " AND ".join(f"({text})" for text in texts)
-        expression = Expression.parse(whole, [self.schema(number) for number in (0, 1)])
-        return predicates, expression.spark_sql(lambda number, column: f"{number}.{column}")
+        self.theta = Expression.parse(whole, [self.schema(number) for number in (0, 1)])
+        return predicates, self.theta.spark_sql(lambda number, column: f"{number}.{column}")
+
+    def check_theta(self, how: str) -> None:
+        """Refuse a condition that must be decided while joining, and cannot be."""
+        if self.theta is not None and join_type(how) != "inner":
+            theta_test(self.theta, (), join_type(how))
+
+    def in_words(self, error: CallError) -> CallError:
+        """The same error, with the condition as it was written."""
+        if self.theta is None:
+            return error
+        inside = self.theta.spark_sql(lambda number, column: f"{number}.{column}")
+        return type(error)(error.message.replace(inside, f"theta {self.theta.text!r}"), hint=error.hint)
 
     def _over_both(self, predicate: Predicate) -> Predicate:
         if not isinstance(predicate, Equals | Overlaps | Within) and not hasattr(predicate, "left"):

@@ -39,6 +39,7 @@ def source_infos(
             f"{name}." if numbered else "",
             made_by(part.frame),
             part.derived,
+            whole=not numbered and "output" in (late[name], invalid[name]),
         )
     return infos
 

@@ -84,12 +84,6 @@ class TreeCall:
                 hint='leave out output="changelog"',
             )
         for info in infos.values():
-            for what, policy in (("late", info.late), ("invalid", info.invalid)):
-                if policy == "output" and not leaving.flagged:
-                    raise UnsupportedError(
-                        f'{what}="output" is for joins of two frames: a query has no column for such rows',
-                        hint=f'use {what}="drop" (counted in sj.progress) or {what}="fail"',
-                    )
             if info.late == "join" and not _joins_once(self.query.relation):
                 raise UnsupportedError(
                     'late="join" is for a join of two frames: a row of a query may be part of many results',
@@ -104,9 +98,10 @@ class TreeCall:
             raise UnsupportedError(
                 'emit="ordered" of a query that keeps nothing: its rows pass as they come', hint="sort them afterwards"
             )
-        if plan.streaming and any(info.late == "fail" for info in infos.values()):
+        for late in sorted({info.late for info in infos.values()} - {"drop"}) if plan.streaming else ():
             raise CallError(
-                'late="fail" in a query that keeps nothing: no row is too late for it', hint='leave out late="fail"'
+                f'late="{late}" in a query that keeps nothing: no row is too late for it',
+                hint=f'leave out late="{late}"',
             )
 
 

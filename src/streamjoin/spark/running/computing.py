@@ -14,13 +14,15 @@ from pyspark.sql.types import BinaryType, ByteType, DataType, LongType, StructFi
 from streamjoin.algebra.interval import FOREVER
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Sink, Source, Step
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, Sink, Source, Step
+from streamjoin.plan.tasks import SinkTask
 from streamjoin.plan.types import names_of
 from streamjoin.runtime.elements import REPORT, SIGN, TE, TS
 from streamjoin.runtime.fragment import KEEP
-from streamjoin.runtime.intake import HIDDEN
+from streamjoin.runtime.intake import HIDDEN, WHOLE
 from streamjoin.runtime.naming import CHANGE, OutputColumn
-from streamjoin.spark.typing import reason, spark_type
+from streamjoin.spark.running.tasks import Leave
+from streamjoin.spark.typing import reason, spark_schema, spark_type
 
 HIDDEN_FIELDS: Final = (
     StructField(TS, LongType()), StructField(TE, LongType()), StructField("__sj_holder", LongType()),
@@ -32,7 +34,7 @@ _HIDDEN_NAMES: Final = tuple(field.name for field in HIDDEN_FIELDS)
 def prepared(source: Source, frame: DataFrame) -> DataFrame:
     """The columns that a source hands over, with numbers for names: fields, then hidden ones."""
     frame = frame.select(*(F.col(quoted(column)).alias(name) for name, column in source.reads))
-    hidden = [name for name, _ in source.reads if name.startswith(HIDDEN)]
+    hidden = [WHOLE, *(name for name, _ in source.reads if name.startswith(HIDDEN))]
     for step in source.steps:
         frame = _source_step(frame, step, hidden)
     names = [*names_of(source.fields), *(each.name for each in source.hidden if each.name != HIDDEN + "arrival")]
@@ -41,6 +43,9 @@ def prepared(source: Source, frame: DataFrame) -> DataFrame:
 
 def _source_step(frame: DataFrame, step: Step, hidden: list[str]) -> DataFrame:
     kept = KEEP in frame.columns
+    if isinstance(step, Fold):
+        folded = F.struct(*(F.col(quoted(here)).alias(there) for there, here in step.columns))
+        return frame.withColumn(WHOLE, folded).drop(*(here for _, here in step.columns))
     if isinstance(step, Compute):
         passing = [name for name in (*hidden, KEEP) if name in frame.columns]
         unmarked = F.col(quoted(KEEP)) if kept else None
@@ -71,7 +76,7 @@ def stepped(frame: DataFrame, edge: Edge) -> DataFrame:
         report = F.col(REPORT).isNotNull()
         if isinstance(step, Compute):
             frame = _select(frame, step, ~report, _HIDDEN_NAMES)
-        else:
+        elif isinstance(step, Filter):
             condition = step.condition
             before = frame
             frame = _evaluated(lambda: before.filter(report | F.expr(condition)), condition)  # noqa: B023
@@ -119,9 +124,13 @@ def _evaluated(made: Any, what: str) -> DataFrame:
     return frame
 
 
-def leaving(frame: DataFrame, sink: Sink) -> DataFrame:
-    """Rows of elements as the user sees them."""
+def leaving(frame: DataFrame, sink: Sink, edge: Edge) -> DataFrame:
+    """Rows of elements as the user sees them. Where rows are shown that leave unjoined, Python finds them."""
     shape = sink.shape
+    if shape.flags or shape.marked:
+        rows = numbered_elements(frame, names_of(edge.result))
+        shown = rows.mapInArrow(Leave(SinkTask(edge, shape)), spark_schema(sink.fields))
+        return shown.select(*(F.col(f"c{n}").alias(each.name) for n, each in enumerate(sink.fields)))
     when = (shape.time, *(shape.validity or ()))
     kind = next((spark_type(each.type) for each in sink.fields if each.name in when), None)
     alive = F.col(REPORT).isNull()
@@ -131,7 +140,6 @@ def leaving(frame: DataFrame, sink: Sink) -> DataFrame:
     if shape.validity is not None:
         assert kind is not None
         columns += [time_of(ticks, kind).alias(name) for ticks, name in zip((TS, TE), shape.validity, strict=True)]
-    columns += [F.lit(False).alias(flag) for flag in shape.flags]
     if shape.change:
         columns.append(F.when(F.coalesce(F.col(SIGN), F.lit(1)) > 0, "insert").otherwise("retract").alias(CHANGE))
     if shape.time is not None:

@@ -63,7 +63,7 @@ class Interpreter(ABC):
         rows = frame.mapInArrow(ReadElements(source), spark_schema(source.fields, HIDDEN_FIELDS))
         edge = self.plan.edge_of(source.channel)
         assert edge is not None
-        self.left[source.channel] = leaving(named_elements(rows, names_of(edge.fields)), self.plan.sink)
+        self.left[source.channel] = leaving(named_elements(rows, names_of(edge.fields)), self.plan.sink, edge)
 
     def pack_source(self, source: Source, target: Target) -> DataFrame:
         """The packed rows of a source."""
@@ -90,7 +90,7 @@ class Interpreter(ABC):
 
     def _edge(self, edge: Edge, elements: DataFrame) -> None:
         if edge.target is None:
-            self.left[edge.channel] = self.counted(leaving(elements, self.plan.sink))
+            self.left[edge.channel] = self.counted(leaving(elements, self.plan.sink, edge))
             return
         pack = PackEdge(edge, bucket_labels(edge.target.buckets))
         rows = numbered_elements(elements, names_of(edge.result))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from streamjoin.plan.physical import Edge, Source
-from streamjoin.plan.tasks import EdgeTask, SourceTask
+from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
 from streamjoin.runtime.outlet import ToCourt, ToStage
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import Stage
@@ -69,6 +69,17 @@ class PackEdge:
         task = EdgeTask(self.edge)
         for packet in task.packets(collected(batches, task.schema)):
             yield from pack(packet, self.labels)
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Rows of elements to rows as the user sees them."""
+
+    task: SinkTask
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in self.task.rows(collected(batches, self.task.schema)):
+            yield from in_batches(numbered(table))
 
 
 @dataclass(frozen=True)
