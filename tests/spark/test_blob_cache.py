@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from streamjoin.spark.blob_cache import FORGET_AFTER_SECONDS, BlobCache, clean_up
+from streamjoin.spark.stored.blob_cache import FORGET_AFTER_SECONDS, BlobCache, clean_up
 
 
 def test_a_blob_is_found_by_its_name(tmp_path: Path) -> None:

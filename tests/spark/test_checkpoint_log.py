@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.spark.checkpoint_log import FINISHED, CheckpointLog
+from streamjoin.spark.stored.checkpoint_log import FINISHED, CheckpointLog
 
 CONNECT: Any = object()  # a session that shows nothing of the JVM
 

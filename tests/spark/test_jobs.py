@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamjoin.api import progress
-from streamjoin.spark.build import default_buckets
+from streamjoin.spark.calls.options import default_buckets
 from streamjoin.spark.jobs import EndedBatches, did_run
 
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
 from streamjoin.plan import delay
-from streamjoin.plan.planner import JoinPlan
-from streamjoin.spark.explain import plan_of, uses_timers
+from streamjoin.runtime.lateness import Slack
+from streamjoin.spark.marks import plan_of, uses_timers
 from tests.spark.streams import SLACK, Source, counted, random_rows, row
 
 GRACE = sj.Grace(f"{SLACK} seconds")
@@ -330,10 +330,9 @@ def test_how_late_results_are_does_not_depend_on_their_names(spark: SparkSession
     renamed = first.drop("ts").withColumnRenamed("ts_right", "ts")
     assert sj.output_delay(renamed, "ts") == sj.output_delay(first, "ts_right") != sj.output_delay(first, "ts")
     again = sj.join([renamed.select("k", "ts"), frames[0]], time="ts", window=WINDOW, by="k", lateness=[None, GRACE])
-    plan = plan_of(again)
-    assert isinstance(plan, JoinPlan)
-    (slack, _), expected = plan.arrivals.lateness, delay.output_delay(plan_of(first), "ts_right")
-    assert slack == sj.Grace(expected)
+    made = plan_of(first)
+    expected = delay.output_delay(made.query, made.plan, "ts_right")
+    assert plan_of(again).plan.sources[0].lateness == Slack(expected)
 
 
 def test_timers_of_an_earlier_join_are_known(spark: SparkSession, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
-from streamjoin.spark.explain import made_by
-from streamjoin.spark.finish import Finishing
 from streamjoin.spark.labels import bucket_labels, spark_hash
+from streamjoin.spark.marks import made_by
+from streamjoin.spark.stored.finish import Finishing
 from tests.spark.pairwise import Choice, pairwise_cover
 from tests.spark.streams import SLACK, Source, counted, random_rows
 

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructField
 from streamjoin.errors import CallError
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.delay import output_delay
+from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Query, Relation
 
@@ -31,6 +32,7 @@ class CallPlan:
     plan: PhysicalPlan
     query: Query
     written: Relation
+    leaving: Leaving
     fed_by_timers: bool = False  # a source is the result of a call with timers
     numbered: bool = False  # a function's: its sources have numbers for names
 

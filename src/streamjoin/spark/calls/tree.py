@@ -40,10 +40,10 @@ class TreeCall:
 
     def run(self) -> DataFrame:
         """The result as a frame, lazily."""
-        plan = self.plan()
+        plan, leaving = self.plan()
         frames = {name: part.prepared() for name, part in self.inputs.items()}
         timers = any(uses_timers(part.frame) for part in self.inputs.values())
-        made = CallPlan(plan, self.query, self.written, timers, self.numbered)
+        made = CallPlan(plan, self.query, self.written, leaving, timers, self.numbered)
         if not plan.streaming:
             return remember(BatchInterpreter(plan, frames).run(), made)
         check_session(next(iter(frames.values())))
@@ -51,8 +51,8 @@ class TreeCall:
         call = {"name": plan_name(stored), "plan": stored}
         return remember(StreamInterpreter(plan, frames, call).run(), made, call["name"])
 
-    def plan(self) -> PhysicalPlan:
-        """How it runs."""
+    def plan(self) -> tuple[PhysicalPlan, Leaving]:
+        """How it runs, and what was asked of the lowering."""
         relation, options = self.query.relation, self.options
         infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
         change = options.changelog()
@@ -75,7 +75,7 @@ class TreeCall:
         plan = lower(relation, infos, SparkTyping(frames[0].sparkSession), leaving)
         check_late(plan)
         self._check_something_waits(plan, infos)
-        return plan
+        return plan, leaving
 
     def _check(self, infos: Mapping[str, SourceInfo], leaving: Leaving) -> None:
         if leaving.change and self.query.to_stream is not None:

@@ -60,12 +60,12 @@ class Remembered:
 _remembered: OrderedDict[str, Remembered] = OrderedDict()
 
 
-def remember(known: Remembered) -> None:
+def remember(known: Remembered, figures: dict[str, int] | None = None) -> None:
     """Keep a stage for the next micro-batch, and let the oldest go where there are too many, or too large ones.
 
     In time every worker has run every bucket, and what it keeps of most of them is outdated.
     """
-    known.bytes = known.stage.figures().get("state_bytes", 0)
+    known.bytes = (known.stage.figures() if figures is None else figures)["state_bytes"]
     _remembered[known.state] = known
     others = sum(each.bytes for each in _remembered.values()) - known.bytes
     while len(_remembered) > STAGES_KEPT or (others > BYTES_KEPT and len(_remembered) > 1):
@@ -120,10 +120,10 @@ class Bucket:
             if packet is None:
                 break
             yield from self._packed(packet)
-        began = perf_counter_ns()
-        self._save(known)
+        began, figures = perf_counter_ns(), known.stage.figures()
+        self._save(known, figures)
         took = {"read_us": read // 1000, "join_us": joining // 1000, "write_us": (perf_counter_ns() - began) // 1000}
-        yield from self._packed(Packet(known.bucket, 0, "figures", known.stage.figures() | took))
+        yield from self._packed(Packet(known.bucket, 0, "figures", figures | took))
 
     def _packed(self, packet: Packet) -> Iterator[pd.DataFrame]:
         label = self.labels[packet.bucket % len(self.labels)]
@@ -163,7 +163,7 @@ class Bucket:
         call = json.dumps(self.call)
         return call, hashlib.sha256(call.encode()).hexdigest()
 
-    def _save(self, known: Remembered) -> None:
+    def _save(self, known: Remembered, figures: dict[str, int] | None = None) -> None:
         snapshot = known.stage.snapshot()
         names, stored, cache = set(snapshot.blobs), known.stored, BlobCache(known.state)
         for name in names - stored.keys():
@@ -194,7 +194,7 @@ class Bucket:
             **snapshot.manifest,
         }
         self.variables.manifest.update((json.dumps(manifest),))
-        remember(known)
+        remember(known, figures)
 
 
 def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:

@@ -177,8 +177,9 @@ def input_of(name: str, stage: Stage, manifest: dict[str, Any]) -> int | None:
     """The input that a blob belongs to; None for results."""
     numbered = re.match(r"(\d+):[a-z]+(\d+)/", name)
     if numbered is not None:
-        if isinstance(stage.nodes[int(numbered[1])].config, Judging):
-            return int(numbered[2])
+        config = stage.nodes[int(numbered[1])].config
+        if isinstance(config, Judging):
+            return config.verdicts[int(numbered[2])].number
         feed = stage.nodes[int(numbered[1])].feeds[int(numbered[2])]
         return feed.input if isinstance(feed, Entry) else None
     channels = {channel.number: number for number, each in enumerate(stage.inputs) for channel in each.channels}
