@@ -4,11 +4,13 @@ An input is fed by *channels*: sources, whose progress their lateness policy say
 buckets each report their own. The progress of an input is the least over its channels and their buckets.
 
 Law: a row is late only against the progress that earlier micro-batches made. So rows are looked at first, and reports
-are heard afterwards. Only rows of sources can be late: whatever a stage sends is ahead of the progress it has reported.
+are heard afterwards. Only rows of sources can be late: whatever a stage sends is ahead of the progress it has reported,
+unless it was idle.
 
 Idle channels: one that has not delivered for `idle_after` by the clock of the micro-batch no longer holds others back.
 It is moved up to the least progress of those that are not idle, or, when all are, to the largest. When it wakes, its
-rows behind that are late. The clock is the micro-batch's own, so that one that is run again decides the same.
+rows behind that are late. The clock is the micro-batch's own, so that one that is run again decides the same; stages
+hand it on with their progress, so that a stage behind a source that sleeps is known to sleep as well.
 """
 
 from __future__ import annotations
@@ -168,7 +170,7 @@ class Intake:
     def _in_time(self, channel: RunningChannel, batch: Batch, arrived: Arrived) -> Batch:
         """The rows to go on with. Late ones are counted, and leave, fail, go on or are dropped, as the policy says."""
         whole, batch = (batch.payload[WHOLE], _without_whole(batch)) if channel.config.whole else (None, batch)
-        if not channel.config.from_source or channel.config.ended:
+        if channel.config.ended or not (channel.config.from_source or self.idle_after is not None):
             return batch
         late = (batch.ts < channel.told) & (batch.ts > NEVER)  # a row without time is never late
         if not late.any():
@@ -208,7 +210,7 @@ class Intake:
         return [min(self.channels[each.number].told for each in part.channels) for part in self.inputs]
 
     def _idle(self, channel: RunningChannel) -> bool:
-        if self.idle_after is None or self.clock is None or not channel.config.from_source or channel.config.ended:
+        if self.idle_after is None or self.clock is None or channel.config.ended:
             return False
         since = self.first_clock if channel.last is None else channel.last
         assert since is not None

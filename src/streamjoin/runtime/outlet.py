@@ -184,19 +184,23 @@ class RunningOutlet:
         self.rows_out += packet.table.num_rows
         yield from self.config.way.shown(self.bucket, packet)
 
-    def move(self, progress: int, joined: int) -> Iterator[Packet]:
-        """The fragment has come so far: nothing earlier leaves it any more, and rows until `joined` have met all."""
+    def move(self, progress: int, joined: int, clock: int | None = None) -> Iterator[Packet]:
+        """The fragment has come so far: nothing earlier leaves it any more, and rows until `joined` have met all.
+
+        With a clock readers are told in any case, that this bucket is awake.
+        """
         if self.config.ordered:
             for results in self.held.release(min(progress, self.waiting.first)):
                 self.rows_out += len(results)
                 yield from self.config.way.results(self.bucket, results)
-        # Said again, though nothing has moved, only to readers that have not heard it.
-        if (progress, joined) != self.said:
-            self.said = progress, joined
-            yield from self.config.way.told(self.bucket, {"bucket": self.bucket, "progress": progress})
-            for each in self.config.testimony:
-                for bucket in range(each.buckets):
-                    yield Packet(bucket, each.channel, "progress", {"bucket": self.bucket, "progress": joined})
+        if (progress, joined) == self.said and clock is None:
+            return
+        self.said = progress, joined
+        report: Report = {"bucket": self.bucket} | ({} if clock is None else {"clock": clock})
+        yield from self.config.way.told(self.bucket, report | {"progress": progress})
+        for each in self.config.testimony:
+            for bucket in range(each.buckets):
+                yield Packet(bucket, each.channel, "progress", report | {"progress": joined})
 
     def end(self) -> Iterator[Packet]:
         """Nothing leaves the fragment any more."""

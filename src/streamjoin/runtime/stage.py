@@ -94,7 +94,8 @@ class RunningStage:
 
     def _move(self) -> Iterator[Packet]:
         joined = self.fragment.joined if self.config.outlet.testimony else NEVER
-        yield from self.outlet.move(self.fragment.progress, joined)
+        clock = None if self.config.idle_after is None else self.intake.clock
+        yield from self.outlet.move(self.fragment.progress, joined, clock)
 
     # -- figures -------------------------------------------------------------------------------------------------------
 

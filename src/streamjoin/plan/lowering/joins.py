@@ -1,0 +1,238 @@
+"""Joins as nodes of a plan: what they share, whatever kind of join it is.
+
+A join of two inputs joins the stage of a child wherever that child's rows meet by the join's keys already. The other
+input is then placed by the same hash of the same columns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from streamjoin.errors import UnsupportedError
+from streamjoin.operators import NegativeJoin
+from streamjoin.operators.verdict import Verdict
+from streamjoin.plan.lowering.choosing_joins import lower_asof, lower_best_match, lower_nearest
+from streamjoin.plan.lowering.closing import Closing
+from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed
+from streamjoin.plan.lowering.joining import JoinParts, Setting
+from streamjoin.plan.lowering.matching_joins import lower_interval, lower_join
+from streamjoin.plan.lowering.options import Leaving, SourceInfo
+from streamjoin.plan.lowering.predicates import Sides
+from streamjoin.plan.lowering.streams import Streams, TimeLine
+from streamjoin.plan.relation import (
+    EVENT_JOINS,
+    AsOfJoin,
+    BestMatchJoin,
+    IntervalJoin,
+    Join,
+    NearestJoin,
+    Projection,
+    Relation,
+    Selection,
+)
+from streamjoin.plan.types import Fields, Typing, names_of, type_of
+from streamjoin.runtime.fragment import Entry, Inner, Node
+from streamjoin.runtime.placing import MatrixPartitioning, Partitioning
+from streamjoin.state.holders import MOST_PRODUCERS
+
+# One lowering for each join of events, all of one form.
+EVENT_LOWERINGS: Final[dict[type, Callable[[Any, Sides, frozenset[str], Setting], JoinParts]]] = {
+    IntervalJoin: lower_interval,
+    AsOfJoin: lower_asof,
+    NearestJoin: lower_nearest,
+    BestMatchJoin: lower_best_match,
+}
+
+
+@dataclass
+class JoinLowering(ABC):
+    """The part of a lowering that makes joins, and what all of it shares."""
+
+    sources: Mapping[str, SourceInfo]
+    typing: Typing
+    leaving: Leaving
+    time: TimeLine = field(default_factory=TimeLine)
+    producers: int = 0
+    top: Relation | None = None  # the topmost operator of the tree
+
+    def __post_init__(self) -> None:
+        self.streams = Streams(self.sources, self.typing, self.time)
+        self.closing = Closing(self.leaving, self.time)
+
+    @abstractmethod
+    def lower(self, relation: Relation, needed: frozenset[str]) -> Lowered:
+        """The elements of a relation, with at least these columns."""
+
+    @property
+    def negative(self) -> bool:
+        """Whether lifetimes are managed by plus and minus tuples."""
+        return self.leaving.method == "negative"
+
+    def lower_join(self, join: Join, needed: frozenset[str]) -> Lowered:
+        asked = needed | join.decides_by
+        left, right = (self.lower(child, asked & frozenset(child.columns)) for child in join.children)
+        setting = self._setting(join, (left, right))
+        sides = Sides([left, right], self.typing)
+        parts = lower_join(join, sides, needed, setting)
+        scattered = isinstance(parts.partitioning, MatrixPartitioning) or any(parts.followed)
+        if self.negative and scattered:  # plus and minus tuples must meet wherever their place is by content
+            sides = Sides([left, right], self.typing)
+            parts = lower_join(join, sides, needed, replace(setting, buckets=1))
+        if self.negative:
+            config = NegativeJoin(parts.config.matching, parts.config.schemas, join.how)
+            parts = replace(parts, config=config)
+        return self._filtered(join, self._joined(parts, sides.parts))
+
+    def lower_event_join(self, join: Any, needed: frozenset[str]) -> Lowered:
+        times = (None, None) if join.times is None else join.times
+        asked = needed | join.decides_by
+        timeless = not isinstance(join, IntervalJoin)
+        left, right = (
+            self._events(child, asked & frozenset(child.columns), time, timeless)
+            for child, time in zip(join.children, times, strict=True)
+        )
+        setting = self._setting(join, (left, right))
+        sides = Sides([left, right], self.typing)
+        parts = EVENT_LOWERINGS[type(join)](join, sides, needed, setting)
+        return self._filtered(join, self._joined(parts, sides.parts))
+
+    def _filtered(self, join: Any, joined: Lowered) -> Lowered:
+        """The pairs of an inner join for which its further condition is true."""
+        theta = getattr(join, "theta", None)
+        return joined if theta is None or join.how != "inner" else joined.selected(theta)
+
+    def _events(self, child: Relation, needed: frozenset[str], time: str | None, timeless: bool) -> Lowered:
+        """Events, and the column that says when they are."""
+        feed = self.streams.feed(child, needed)
+        if feed is None:
+            if not isinstance(_below(child), EVENT_JOINS):
+                raise UnsupportedError(
+                    f"{type(_below(child)).__name__} cannot stand beside a join of events",
+                    hint="give every stream a window",
+                )
+            return self._events_of_join(child, needed, time)
+        reading = replace(feed.reading, timeless=timeless)
+        if time is not None:
+            self.time.share(feed.info, type_of(feed.fields, time))
+            reading = replace(reading, time=time, called=(time.removeprefix(feed.info.prefix),))
+        return Lowered((replace(feed, reading=reading),))
+
+    def _events_of_join(self, child: Relation, needed: frozenset[str], time: str | None) -> Lowered:
+        lowered = self.lower(child, needed)
+        feed = lowered.feeds[0]
+        behind = dict(feed.times) if isinstance(feed, StageFeed) else {}
+        if time is not None and time not in behind:
+            raise UnsupportedError(
+                f"{time} does not follow the progress of the join that it comes from",
+                hint="join by the time of its left input",
+            )
+        return lowered
+
+    def _setting(self, join: Relation, children: tuple[Lowered, Lowered]) -> Setting:
+        late = tuple("join" if _joins_late(child) else "drop" for child in children)
+        last = join is self.top
+        plain = all(isinstance(feed, SourceFeed) for child in children for feed in child.feeds)
+        emit = self.leaving.emit if last and plain and not self.negative else "eager"
+        self.closing.ordered_already = emit == "ordered"
+        streaming = any(not child.complete for child in children)
+        changelog = self.leaving.change and streaming and last and isinstance(join, EVENT_JOINS)
+        return Setting(emit, late, changelog, self.leaving.buckets, self.time.axis, not plain)  # type: ignore[arg-type]
+
+    def _joined(self, parts: JoinParts, children: Sequence[Lowered]) -> Lowered:
+        """A join of two inputs as a node of a draft: that of a child, where their rows meet already."""
+        left_only = parts.how in ("semi", "anti")
+        fields = parts.payload[0] if left_only else (*parts.payload[0], *parts.payload[1])
+        names = names_of(fields)
+        producer = self._producer()
+        draft = Draft(parts.partitioning.buckets)
+        fused, keys = _fused(parts, children)
+        for number in fused:
+            other = children[number].feeds[0]
+            assert isinstance(other, StageFeed)
+            fused[number] = other.node + draft.absorb(other.draft)
+        replicated = getattr(parts.config, "replicated", (False, False))
+        feeds: list[Entry | Inner] = []
+        for number, child in enumerate(children):
+            binding = replace(parts.bindings[number], placed_by=tuple(key[number] for key in keys))
+            if number in fused:
+                feeds.append(Inner(fused[number], replace(binding, placed_by=())))
+                continue
+            follow, judged_by = replicated[number], parts.judged_by[number]
+            given = self.closing.attached(child.feeds, binding, parts.partitioning, number, follow, judged_by)
+            feeds.append(Entry(draft.add_input(given)))
+        if any(replicated):
+            return Lowered((self._judged(parts, draft, tuple(feeds), fields, producer),))
+        node = draft.add_node(Node(parts.config, tuple(feeds), names, producer, parts.partitioning))
+        return Lowered((StageFeed(draft, node, fields, _placed_by(parts, keys, names), times=parts.times),))
+
+    def _judged(
+        self, parts: JoinParts, draft: Draft, feeds: tuple[Entry | Inner, ...], fields: Fields, producer: int
+    ) -> StageFeed:
+        """A join whose rows have copies, and a second stage that decides which of them met nobody."""
+        raw = tuple(f"{n}.{each.name}" for n, payload in enumerate(parts.payload) for each in payload)
+        raw = raw if len(raw) == len(fields) else raw[: len(fields)]
+        draft.add_node(Node(parts.config, feeds, raw, producer, parts.partitioning))
+        verdicts = tuple(
+            Verdict(number, parts.config.schemas, parts.how, parts.config.outer)
+            for number in (0, 1)
+            if parts.config.replicated[number]
+        )
+        return self.closing.judged(draft, verdicts, fields, self._producer(), parts)
+
+    def _producer(self) -> int:
+        self.producers += 1
+        if self.producers > MOST_PRODUCERS:
+            raise UnsupportedError(
+                f"a query may have {MOST_PRODUCERS} windows and operators, and this one has more",
+                hint="cut it into several queries",
+            )
+        return self.producers - 1
+
+
+def _fused(parts: JoinParts, children: Sequence[Lowered]) -> tuple[dict[int, int], tuple[tuple[str, str], ...]]:
+    """The children that the join can share a stage with, and the keys by which the others must be placed."""
+    keys, buckets = parts.keys, parts.partitioning.buckets
+    drafts = {
+        number: child.feeds[0]
+        for number, child in enumerate(children)
+        if len(child.feeds) == 1 and isinstance(child.feeds[0], StageFeed) and not child.feeds[0].steps
+        and child.feeds[0].draft.buckets == buckets
+    }  # fmt: skip
+    if buckets == 1:
+        return dict.fromkeys(drafts, 0), keys
+    if not keys or type(parts.partitioning) is not Partitioning:
+        return {}, keys
+    orders: dict[tuple[int, ...], list[int]] = {}
+    for number, feed in drafts.items():
+        own = [key[number] for key in keys]
+        for names in feed.placed_by:
+            if names and all(name in own for name in names):
+                orders.setdefault(tuple(own.index(name) for name in names), []).append(number)
+    if not orders:
+        return {}, keys
+    order, numbers = max(orders.items(), key=lambda each: len(each[1]))
+    return dict.fromkeys(sorted(set(numbers)), 0), tuple(keys[at] for at in order)
+
+
+def _placed_by(
+    parts: JoinParts, keys: Sequence[tuple[str, str]], names: tuple[str, ...]
+) -> tuple[tuple[str, ...], ...]:
+    """By which columns of the result its rows are where they are. Padded rows have none of the other side's."""
+    if not keys or type(parts.partitioning) is not Partitioning:
+        return ()
+    sides = {"inner": (0, 1), "left": (0,), "semi": (0,), "anti": (0,), "right": (1,), "full": ()}[parts.how]
+    tuples = (tuple(key[number] for key in keys) for number in sides)
+    return tuple(each for each in tuples if set(each) <= set(names))
+
+
+def _joins_late(child: Lowered) -> bool:
+    return any(isinstance(feed, SourceFeed) and feed.info.late == "join" for feed in child.feeds)
+
+
+def _below(relation: Relation) -> Relation:
+    while isinstance(relation, Selection | Projection):
+        relation = relation.children[0]
+    return relation
