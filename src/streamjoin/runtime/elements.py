@@ -4,8 +4,10 @@ A row is an element: the relation's columns, and hidden ones beside them.
 
     __sj_ts, __sj_te   the validity in ticks; `te` is infinity where the element never ends, or its end is not known
     __sj_holder        who will know the end; -1 where it is known
-    __sj_sign          in a query by plus and minus tuples: 1 where a row appears at `ts`, -1 where it disappears
-    __sj_report        NULL; in a *report* it is a packet in bytes, and everything else is NULL
+    __sj_sign          in a query by plus and minus tuples: 1 where a row appears at `ts`, -1 where it disappears; also
+                       -1 where a result is taken back
+    __sj_report        NULL; in a *report* it is a packet in bytes, and everything else is NULL; in a row that only
+                       passes, to be shown by whoever reads these rows, it says why: "late" or "invalid"
 
 Reports are rows that travel with the elements: how far a stage is, ends that have become known, rows to be shown. So
 selections and projections can be Spark's own, any expression will do, and still nobody downstream loses sight of
@@ -38,6 +40,8 @@ HIDDEN_SCHEMA: Final = pa.schema([
 def element_rows(results: Results) -> pa.Table:
     """Elements as rows."""
     rows, holder, sign = len(results), results.holder, results.sign
+    if results.retracted:
+        sign = np.full(rows, -1, np.int8)
     return with_columns(
         results.payload,
         **{
@@ -56,6 +60,22 @@ def report_rows(schema: pa.Schema, packet: Packet) -> pa.Table:
     reports = pa.array([head + blob for blob in packet.blobs()], pa.binary())
     columns = {field.name: pa.nulls(len(reports), field.type) for field in (*schema, *HIDDEN_SCHEMA)}
     return pa.table({**columns, REPORT: reports})
+
+
+def marked_rows(schema: pa.Schema, packet: Packet) -> pa.Table:
+    """Rows to be shown beside elements with these columns: what they have of them, and why they are shown."""
+    rows, count = packet.table, packet.table.num_rows
+    present = set(rows.column_names)
+    columns = {
+        field.name: rows[field.name] if field.name in present else pa.nulls(count, field.type)
+        for field in (*schema, *HIDDEN_SCHEMA)
+    }
+    return pa.table({**columns, REPORT: pa.repeat(pa.scalar(packet.kind.encode(), pa.binary()), count)})
+
+
+def marked_in(rows: pa.Table, mark: str) -> pa.Table:
+    """The rows among those of elements that are shown for this reason."""
+    return rows.filter(pc.fill_null(pc.equal(rows[REPORT], pa.scalar(mark.encode(), pa.binary())), False))
 
 
 def reports_of(rows: pa.Table, bucket: int = 0) -> Iterator[Packet]:

@@ -25,7 +25,7 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.operators import Footprint, Output, Results, Waiting
 from streamjoin.operators.ordering import HeldResults
-from streamjoin.runtime.elements import element_rows, report_rows
+from streamjoin.runtime.elements import element_rows, marked_rows, report_rows
 from streamjoin.runtime.naming import Mark, Shape
 from streamjoin.runtime.packets import Packet, Report
 from streamjoin.runtime.target import Target, Testimony
@@ -85,10 +85,11 @@ class ToCourt:
 
 @dataclass(frozen=True)
 class ToFrame:
-    """As rows of elements with these columns."""
+    """As rows of elements with these columns. `last`: they leave the query, so rows to be shown are rows among them."""
 
     channel: int
     schema: pa.Schema
+    last: bool = False
 
     def results(self, bucket: int, results: Results) -> Iterator[Packet]:
         yield Packet(bucket, self.channel, "final", element_rows(results))
@@ -100,7 +101,10 @@ class ToFrame:
         yield self._report(bucket, Packet(bucket, self.channel, "progress", report))
 
     def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
-        yield self._report(bucket, packet)
+        if self.last:
+            yield Packet(bucket, self.channel, "final", marked_rows(self.schema, packet))
+        else:
+            yield self._report(bucket, packet)
 
     def _report(self, bucket: int, packet: Packet) -> Packet:
         return Packet(bucket, self.channel, "final", report_rows(self.schema, packet))

@@ -126,7 +126,7 @@ class Closing:
                 self._source(feed, channel, None)
                 self.edges.append(Edge(channel, feed.fields, (), feed.fields, None))
             elif feed.steps:
-                self._stage(feed.draft, Outlet(ToFrame(channel, arrow_schema(feed.raw)), leaves, ordered))
+                self._stage(feed.draft, Outlet(ToFrame(channel, arrow_schema(feed.raw), last=True), leaves, ordered))
                 self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, None))
             else:
                 self._stage(feed.draft, Outlet(ToUser(channel, shape), leaves, ordered))

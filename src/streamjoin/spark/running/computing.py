@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Final
 
 from pyspark.errors import AnalysisException
@@ -19,7 +20,7 @@ from streamjoin.plan.types import names_of
 from streamjoin.runtime.elements import REPORT, SIGN, TE, TS
 from streamjoin.runtime.fragment import KEEP
 from streamjoin.runtime.intake import HIDDEN
-from streamjoin.runtime.naming import CHANGE, OutputColumn
+from streamjoin.runtime.naming import CHANGE, FLAGS, OutputColumn
 from streamjoin.spark.typing import reason, spark_type
 
 HIDDEN_FIELDS: Final = (
@@ -124,20 +125,26 @@ def leaving(frame: DataFrame, sink: Sink) -> DataFrame:
     shape = sink.shape
     when = (shape.time, *(shape.validity or ()))
     kind = next((spark_type(each.type) for each in sink.fields if each.name in when), None)
-    alive = F.col(REPORT).isNull()
-    if shape.validity is not None:
-        alive = alive & (F.col(TS) < F.col(TE))
+    element = F.col(REPORT).isNull()
+    alive = element if shape.validity is None else element & (F.col(TS) < F.col(TE))
+    shown = {flag: _is_marked(mark) for mark, flag in FLAGS.items() if flag in shape.flags}
     columns = [_coalesced(each).alias(each.name) for each in shape.columns]
     if shape.validity is not None:
         assert kind is not None
         columns += [time_of(ticks, kind).alias(name) for ticks, name in zip((TS, TE), shape.validity, strict=True)]
-    columns += [F.lit(False).alias(flag) for flag in shape.flags]
+    columns += [shown[flag].alias(flag) for flag in shape.flags]
     if shape.change:
-        columns.append(F.when(F.coalesce(F.col(SIGN), F.lit(1)) > 0, "insert").otherwise("retract").alias(CHANGE))
+        said = F.when(F.coalesce(F.col(SIGN), F.lit(1)) > 0, "insert").otherwise("retract")
+        columns.append(F.when(element, said).alias(CHANGE))
     if shape.time is not None:
         assert kind is not None
         columns.append(time_of(TS, kind).alias(shape.time))
-    return frame.where(alive).select(*columns)
+    return frame.where(reduce(Column.__or__, shown.values(), alive)).select(*columns)
+
+
+def _is_marked(mark: str) -> Column:
+    """Whether a row only passes, to be shown for this reason."""
+    return F.expr(f"coalesce({quoted(REPORT)} = X'{mark.encode().hex()}', false)")
 
 
 def _coalesced(column: OutputColumn) -> Column:
