@@ -18,7 +18,7 @@ from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Relation
 from streamjoin.plan.types import Field, PlainTyping, plain_type
-from streamjoin.runtime.lateness import Complete, LargestSeen, Lateness, RunningLateness, Slack
+from streamjoin.runtime.lateness import Complete, LargestSeen, Lateness, RunningLateness, Slack, Timeless
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
 from tests.state.storing import Store
@@ -68,7 +68,7 @@ def source(
     """A frame with this schema; a number is a slack, nothing a batch."""
     fields = tuple(Field(each.name, plain_type(each.type)) for each in schema)
     policy = Complete() if lateness is None else Slack(lateness) if isinstance(lateness, int) else lateness
-    streaming = not isinstance(policy, Complete)
+    streaming = not isinstance(policy, Complete) or isinstance(policy, Timeless)
     return SourceInfo(name, fields, label or f"stream {name}", policy, streaming, **options)
 
 

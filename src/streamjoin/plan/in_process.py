@@ -1,7 +1,7 @@
 """A physical plan in this process, without Spark: the same tasks and the same stages, for tests and measurements.
 
-What Spark computes is computed here for what `Expression` can evaluate: conditions of its subset, and columns under
-other names. Everything else of a plan runs as it is.
+What Spark computes is computed here for what `Expression` can evaluate: conditions of its subset, columns under other
+names, and whole numbers as doubles. Everything else of a plan runs as it is.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from streamjoin.errors import UnsupportedError
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
-from streamjoin.plan.physical import Compute, Edge, Filter, Fold, PhysicalPlan, Source, Step
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Sink, Source, Step
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
+from streamjoin.plan.types import names_of
 from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT
 from streamjoin.runtime.fragment import KEEP
 from streamjoin.runtime.intake import HIDDEN, WHOLE
@@ -77,7 +78,7 @@ class InProcess:
         for channel in self.plan.sink.channels:
             edge = self.plan.edge_of(channel)
             for table in left.pop(channel, ()):
-                yield from [table] if edge is None else self._leaving(edge, table)
+                yield from [table] if edge is None else leaving(self.plan.sink, edge, table)
 
     def _source(
         self,
@@ -89,17 +90,12 @@ class InProcess:
     ) -> None:
         task = SourceTask(source)
         for number, table in enumerate(partitions):
-            columns = [table[column] for _, column in source.reads]
-            read = pa.table(columns, names=[name for name, _ in source.reads])
-            hidden = [WHOLE, *(name for name, _ in source.reads if name.startswith(HIDDEN))]
-            for step in source.steps:
-                read = computed(read, step, hidden)
-            read = read.select(task.schema.names)
+            read = prepared(source, table)
             if source.target is None:
                 left[source.channel] += task.elements([read])
             else:
                 for packet in self.travelled(task.packets([read], number << 40, lambda: clock)):
-                    self._arrive(packet, arrived)
+                    self._arrive(packet, arrived, source.channel)
 
     def _sent(
         self, sent: list[Packet], arrived: dict[int, list[Packet]], left: dict[int, list[pa.Table]], channel: int
@@ -108,22 +104,20 @@ class InProcess:
         tables = [packet.table for packet in sent if packet.kind == "final"]
         for packet in sent:
             if packet.kind != "final":
-                self._arrive(packet, arrived)
+                self._arrive(packet, arrived, channel)
         if edge is None or edge.target is None:
             left[channel] += tables
             return
         for table in tables:
             for packet in EdgeTask(edge).packets([stepped(edge, table)]):
-                self._arrive(packet, arrived)
+                self._arrive(packet, arrived, channel)
 
-    def _arrive(self, packet: Packet, arrived: dict[int, list[Packet]]) -> None:
+    def _arrive(self, packet: Packet, arrived: dict[int, list[Packet]], way: int) -> None:
+        """A packet comes to whoever reads its channel; rows to be shown, which keep that of their source, by `way`."""
         if packet.kind == "figures":
             self.figures.append(packet.report)
         else:
-            arrived[packet.channel].append(packet)
-
-    def _leaving(self, edge: Edge, table: pa.Table) -> Iterator[pa.Table]:
-        yield from SinkTask(edge, self.plan.sink.shape).rows([stepped(edge, table)])
+            arrived[way if packet.kind in ("late", "invalid") else packet.channel].append(packet)
 
     # -- what tests put between ----------------------------------------------------------------------------------------
 
@@ -141,11 +135,26 @@ class InProcess:
         self.figures.append(running.figures())
 
 
+def prepared(source: Source, table: pa.Table) -> pa.Table:
+    """Rows of a frame as the task of a source reads them, with what Spark would compute of them."""
+    columns = [table[column] for _, column in source.reads]
+    read = pa.table(columns, names=[name for name, _ in source.reads])
+    hidden = [WHOLE, *(name for name, _ in source.reads if name.startswith(HIDDEN))]
+    for step in source.steps:
+        read = computed(read, step, hidden)
+    return read.select(SourceTask(source).schema.names)
+
+
 def stepped(edge: Edge, table: pa.Table) -> pa.Table:
     """Rows of elements, with what Spark would compute of them."""
     for step in edge.steps:
         table = computed(table, step, HIDDEN_SCHEMA.names)
     return table
+
+
+def leaving(sink: Sink, edge: Edge, table: pa.Table) -> Iterator[pa.Table]:
+    """Rows of elements as the user sees them, after what Spark would compute of them; also those that only pass."""
+    yield from SinkTask(edge, sink.shape).rows([stepped(edge, table)])
 
 
 def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
@@ -156,10 +165,7 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
     if isinstance(step, Compute):
         columns, names = [], []
         for each in step.columns:
-            source = one_column(each.text)
-            if source is None or each.cast is not None or each.collation_key:
-                raise UnsupportedError(f"{each.text!r} is left to Spark", hint="run the query on Spark")
-            columns.append(table[source])
+            columns.append(_column(table, each))
             names.append(each.name)
         passing = [name for name in table.column_names if name in (*hidden, KEEP)]
         return pa.table([*columns, *(table[name] for name in passing)], names=[*names, *passing])
@@ -175,3 +181,15 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
         return table.append_column(KEEP, pa.array(holds))
     before = np.asarray(table[KEEP].to_numpy(zero_copy_only=False), np.bool_)
     return table.set_column(table.column_names.index(KEEP), KEEP, pa.array(before & holds))
+
+
+def _column(table: pa.Table, column: Computed) -> pa.ChunkedArray:
+    """A column under another name, or a number as a double."""
+    source = one_column(column.text)
+    if source is not None and not column.collation_key:
+        values = table[source]
+        if column.cast is None:
+            return values
+        if pa.types.is_float64(column.cast.arrow) and pa.types.is_integer(values.type):
+            return values.cast(pa.float64(), safe=False)  # rounded, as by Spark
+    raise UnsupportedError(f"{column.text!r} is left to Spark", hint="run the query on Spark")

@@ -4,7 +4,8 @@ A row is an element: the relation's columns, and hidden ones beside them.
 
     __sj_ts, __sj_te   the validity in ticks; `te` is infinity where the element never ends, or its end is not known
     __sj_holder        who will know the end; -1 where it is known
-    __sj_sign          in a query by plus and minus tuples: 1 where a row appears at `ts`, -1 where it disappears
+    __sj_sign          in a query by plus and minus tuples: 1 where a row appears at `ts`, -1 where it disappears; also
+                       -1 where a result is taken back
     __sj_report        NULL; in a *report* it is a packet in bytes, and everything else is NULL
 
 Reports are rows that travel with the elements: how far a stage is, ends that have become known, rows to be shown. So
@@ -38,6 +39,8 @@ HIDDEN_SCHEMA: Final = pa.schema([
 def element_rows(results: Results) -> pa.Table:
     """Elements as rows."""
     rows, holder, sign = len(results), results.holder, results.sign
+    if results.retracted:
+        sign = np.full(rows, -1, np.int8)
     return with_columns(
         results.payload,
         **{
@@ -70,6 +73,6 @@ def elements_of(rows: pa.Table, names: tuple[str, ...]) -> Results:
     if rows[REPORT].null_count < rows.num_rows:
         rows = rows.filter(pc.is_null(rows[REPORT])).combine_chunks()
     ts, te, holder = (rows[name].to_numpy() for name in (TS, TE, HOLDER))
-    sign = None if rows[SIGN].null_count or not rows.num_rows else rows[SIGN].to_numpy()
+    sign = None if rows[SIGN].null_count == rows.num_rows else pc.fill_null(rows[SIGN], 1).to_numpy()
     unknown = holder if sign is not None or (holder >= 0).any() else None
     return Results(rows.select(names) if names else pa.table({}), ts, te, holder=unknown, sign=sign)

@@ -23,7 +23,7 @@ LATE_FLAG: Final = "_late"
 CHANGE: Final = "_change"
 TIME: Final = "_time"
 Mark = Literal["late", "invalid"]
-FLAGS: Final[dict[str, str]] = {"late": LATE_FLAG, "invalid": INVALID_FLAG}
+FLAGS: Final[dict[Mark, str]] = {"late": LATE_FLAG, "invalid": INVALID_FLAG}
 
 
 @dataclass(frozen=True)
