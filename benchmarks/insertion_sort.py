@@ -107,7 +107,7 @@ class ExpiryArea(SweepArea):
     numbered: int = 0
     reached: int = 0  # how many rows have left the list
 
-    def purge(self, progress: int) -> Iterator[Decided]:
+    def purge(self, progress: int, *, ended: bool = True) -> Iterator[Decided]:
         for kept in self.kept:
             if kept.fresh:
                 numbers = self.numbered + np.arange(len(kept.run))
@@ -119,7 +119,7 @@ class ExpiryArea(SweepArea):
                     self.queue.add(rows.te, pa.table({"row": numbers}))
         due = self.queue.take(progress + 1 if progress < FOREVER else FOREVER)
         self.reached += 0 if due is None else len(due[0])
-        yield from super().purge(progress)
+        yield from super().purge(progress, ended=ended)
 
 
 def with_expiry_lists(graph: Graph, sorting: Sorting) -> Graph:

@@ -92,6 +92,7 @@ class Troubled(InProcess):
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     trouble: float = 0.0
     stores: dict[tuple[int, int], Store] = field(default_factory=dict)
+    news: dict[str, int] = field(default_factory=dict)  # progress that is told with this micro-batch
 
     def __post_init__(self) -> None:
         self.plan = _travelled(self.plan)
@@ -103,7 +104,18 @@ class Troubled(InProcess):
     def told(self, tables: Mapping[str, pa.Table], progress: Mapping[str, int]) -> list[pa.Table]:
         """Rows arrive, and then the progress of sources that is `Told`."""
         self.news = dict(progress)
-        return self.rows(tables)
+        left = self.rows(tables)
+        self.news = {}
+        return left
+
+    def finished(self) -> list[pa.Table]:
+        """Nothing comes any more; what leaves."""
+        return list(self.end())
+
+    def move(self) -> None:
+        """All buckets go on elsewhere."""
+        for number, bucket in self.running:
+            self.running[number, bucket] = self._restored(number, bucket)
 
     def partitions(self, table: pa.Table) -> list[pa.Table]:
         at = sorted(self.rng.randint(0, table.num_rows) for _ in range(self.rng.randint(0, 2)))
@@ -111,7 +123,7 @@ class Troubled(InProcess):
 
     def _source(self, source: Any, partitions: Any, clock: Any, arrived: Any, left: Any) -> None:
         super()._source(source, partitions, clock, arrived, left)
-        news = getattr(self, "news", {}).get(source.name)
+        news = self.news.get(source.name)
         if news is not None and source.target is not None:
             arrived[source.channel] += source.target.everywhere("progress", {"told": news})
 
@@ -123,11 +135,14 @@ class Troubled(InProcess):
     def _stage(self, number: int, bucket: int) -> RunningStage:
         known = self.running.get((number, bucket))
         if known is None or self.rng.random() < self.trouble:
-            fresh = _travelled(self.plan.stages[number]).build(bucket)
-            if known is not None:
-                fresh.restore(self.stores[number, bucket].load())
-            self.running[number, bucket] = fresh
+            self.running[number, bucket] = self._restored(number, bucket)
         return self.running[number, bucket]
+
+    def _restored(self, number: int, bucket: int) -> RunningStage:
+        fresh: RunningStage = _travelled(self.plan.stages[number]).build(bucket)
+        if (number, bucket) in self.stores:
+            fresh.restore(self.stores[number, bucket].load())
+        return fresh
 
     def ran(self, number: int, bucket: int, running: RunningStage, *, end: bool) -> None:
         super().ran(number, bucket, running, end=end)
@@ -137,6 +152,11 @@ class Troubled(InProcess):
     def figure(self, name: str) -> int:
         """A figure of the last micro-batch, over all tasks."""
         return sum(figures.get(name, 0) for figures in self.figures)
+
+    @property
+    def state_rows(self) -> int:
+        """Rows that all buckets keep."""
+        return sum(running.figures()["state_rows"] for running in self.running.values())
 
 
 def _travelled(thing: Any) -> Any:

@@ -6,7 +6,8 @@ interrupted at random, must give the oracle's result.
     python -m tests.relational_simulator --shrink 4711              the smallest part of it that still fails
 
 A run draws everything from its seed: the tree, the streams, disorder and slack, the micro-batches and the progress told
-with them, where the state is saved and restored, and the method. Results are compared in normal form.
+with them, where the state is saved and restored, the method, and the buckets. What runs is the physical plan, without a
+JVM. Results are compared in normal form.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, Unbounded, Validity
-from streamjoin.plan.relation import Distinct, Join, Relation, Selection
+from streamjoin.plan.lowering import Leaving
+from streamjoin.plan.relation import Distinct, Join, Projection, Relation, Selection, Stream, Union
+from tests.in_process import Told, Troubled, plan_of
 from tests.relational_oracle import FOREVER, Conditions, Element, Row, evaluate, leaves, normal_form
 from tests.relational_plans import SOURCES, Plans, describe
 
@@ -34,8 +37,9 @@ SCHEMA = pa.schema([
 ])  # fmt: skip
 TYPES = {"int": pa.int64(), "float": pa.float64(), "rough": pa.float64(), "string": pa.string()}
 METHODS = ("direct", "negative")
+BUCKETS = (1, 2, 5)
 FAR = 10**9  # beyond every end that is not endless
-Build = Callable[..., Any]
+Build = Callable[["Case"], Any]
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Case:
     regime: str
     slack: dict[str, int]
     steps: tuple[Step, ...]
+    buckets: int = 1
 
     @cached_property
     def arrived(self) -> tuple[dict[str, list[Row]], dict[str, list[Row]]]:
@@ -100,9 +105,18 @@ class Case:
                 return True
         return False
 
+    def in_time(self) -> Case:
+        """The same case without the rows that are late."""
+        told, steps = dict.fromkeys(self.on_time, -FOREVER), []
+        for step in self.steps:
+            rows = {name: [row for row in some if row["ts"] >= told[name]] for name, some in step.rows.items()}
+            steps.append(replace(step, rows=rows))
+            told |= step.progress
+        return replace(self, steps=tuple(steps))
+
     def describe(self) -> str:
         lines = [
-            f"seed {self.seed}: method {self.method}, {self.regime}, slack {self.slack}",
+            f"seed {self.seed}: method {self.method}, {self.buckets} buckets, {self.regime}, slack {self.slack}",
             describe(self.relation),
             f"rows are {tuple(SCHEMA.names)}",
         ]
@@ -133,8 +147,8 @@ def draw_case(seed: int) -> Case:
     if any(isinstance(leaf.window, Rows) and leaf.window.drain for leaf in leaves(relation)):
         # A window that is drained ends just after its last row: that must not be behind what progress has promised.
         steps = tuple(step for step in steps if FAR not in step.progress.values())
-    method = rng.choice(["direct", "negative"])
-    return Case(seed, relation, plans.kinds, plans.conditions, method, regime, slack, steps)
+    method, buckets = rng.choice(METHODS), rng.choice(BUCKETS)
+    return Case(seed, relation, plans.kinds, plans.conditions, method, regime, slack, steps, buckets)
 
 
 def _joins(relation: Relation) -> int:
@@ -181,47 +195,81 @@ def _draw_steps(rng: random.Random, streams: dict[str, list[Row]], slack: dict[s
         yield Step({}, {}, True)
 
 
-def build_graph(relation: Relation, schemas: dict[str, pa.Schema], method: str) -> Any:
-    """The system under test, imported only here: the oracle and the drawing are tested without it."""
-    from streamjoin.plan import lifetimes
+class Played:
+    """The system under test: the physical plan of a case, in as many buckets as were drawn."""
 
-    return lifetimes.build_graph(relation, schemas, method=method)
+    def __init__(self, case: Case) -> None:
+        schemas, leaving = dict.fromkeys(case.on_time, SCHEMA), Leaving(method=case.method, buckets=case.buckets)
+        plan = plan_of(case.relation, schemas, dict.fromkeys(schemas, Told()), leaving)
+        self.running, self.late = Troubled(plan, rng=random.Random(case.seed)), 0
+
+    def micro_batch(self, tables: dict[str, pa.Table], progress: dict[str, int]) -> list[pa.Table]:
+        left = self.running.told(tables, progress)
+        self.late += self.running.figure("late")
+        return left
+
+    def end(self) -> list[pa.Table]:
+        return self.running.finished()
+
+    def move(self) -> None:
+        """Go on elsewhere."""
+        self.running.move()
+
+    @property
+    def state_rows(self) -> int:
+        return self.running.state_rows
 
 
-def run_case(case: Case, build: Build = build_graph) -> None:
+def run_case(case: Case, build: Build = Played) -> None:
     """Run a case; an AssertionError says how it differs from the oracle."""
-    schemas = dict.fromkeys(case.on_time, SCHEMA)
-    graph, tables = build(case.relation, schemas, method=case.method), []
-    late: dict[str, list[pa.Table]] = {name: [] for name in schemas}
+    assert case.regime == "late" or not any(case.late.values()), "the case itself is wrong: rows are late"
+    if without_stage(case.relation, case.method):
+        case = case.in_time()  # nobody could tell late rows from others
+    played, tables = build(case), []
     for step in case.steps:
         if step.restored:
-            fresh = build(case.relation, schemas, method=case.method)
-            fresh.restore(graph.snapshot())
-            _keep_late(late, graph)
-            graph = fresh
+            played.move()
         batch = {name: pa.Table.from_pylist(rows, schema=SCHEMA) for name, rows in step.rows.items()}
-        tables += graph.micro_batch(batch, dict(step.progress))
+        tables += played.micro_batch(batch, dict(step.progress))
     if case.time_went_on and not case.endless:
-        assert graph.state_rows == 0, f"{graph.state_rows} rows of state are left after the last progress"
-    tables += graph.end()
-    assert graph.state_rows == 0, f"{graph.state_rows} rows of state are left after the end"
-    _keep_late(late, graph)
-    _compare_late(case, late)
+        assert played.state_rows == 0, f"{played.state_rows} rows of state are left after the last progress"
+    tables += played.end()
+    assert played.state_rows == 0, f"{played.state_rows} rows of state are left after the end"
+    assert played.late == late_rows(case), f"{played.late} late rows instead of {late_rows(case)}"
     compare(case, tables)
 
 
-def _keep_late(late: dict[str, list[pa.Table]], graph: Any) -> None:
-    for name, tables in graph.late.items():
-        late[name] += tables
+def without_stage(relation: Relation, method: str = "direct") -> bool:
+    """Whether a stream reaches the result without a stage."""
+    if isinstance(relation, Stream):
+        return method == "direct" and not isinstance(relation.window, Rows)
+    stateless = isinstance(relation, Selection | Projection | Union)
+    return stateless and any(without_stage(child, method) for child in relation.children)
 
 
-def _compare_late(case: Case, late: dict[str, list[pa.Table]]) -> None:
-    for name, tables in late.items():
-        got = Counter(tuple(row[column] for column in SCHEMA.names) for table in tables for row in table.to_pylist())
-        expected = Counter(tuple(row.values()) for row in case.late[name])
-        assert got == expected, f"late rows of {name}: {_difference(got, expected)}"
-    if case.regime == "within slack":
-        assert not any(case.late.values()), "the case itself is wrong: rows are late"
+def late_rows(case: Case) -> int:
+    """How many late rows are counted: at each leaf those that come to a stage. That is, those that are valid at some
+    instant and that the selections directly above the leaf leave; in a row window all, since they would count there.
+    """
+    return sum(_late(case, each) for each in _read(case.relation))
+
+
+def _late(case: Case, relation: Relation) -> int:
+    (leaf,) = leaves(relation)
+    if isinstance(leaf.window, Rows):
+        return len(case.late[leaf.source])
+    return sum(bool(evaluate(relation, {leaf.source: [row]}, case.conditions)) for row in case.late[leaf.source])
+
+
+def _read(relation: Relation) -> Iterator[Relation]:
+    """The leaves, each with the selections and projections directly above it."""
+    below = relation
+    while isinstance(below, Selection | Projection):
+        (below,) = below.children
+    if isinstance(below, Stream):
+        yield relation
+    else:
+        yield from (each for child in relation.children for each in _read(child))
 
 
 def compare(case: Case, tables: list[pa.Table]) -> None:
@@ -235,7 +283,7 @@ def compare(case: Case, tables: list[pa.Table]) -> None:
         shown = pa.schema([(one.name, one.type) for one in table.schema])  # whether NULL is allowed is not compared
         assert shown == wanted, f"a result has the columns\n{shown}\nnot\n{wanted}"
         for *payload, ts, te in zip(*(column.to_pylist() for column in table.columns), strict=True):
-            got.append((tuple(payload), ts, te))
+            got.append((tuple(payload), ts, FOREVER if te is None else te))
     ghosts = [element for element in got if element[1] >= element[2]]
     assert not ghosts, f"results that are never valid: {ghosts[:5]}"
     expected = evaluate(case.relation, case.on_time, case.conditions)
@@ -276,7 +324,7 @@ def _difference(got: Counter, expected: Counter) -> str:
     return f"missing {list(missing)[:5]}, extra {list(extra)[:5]}"
 
 
-def simulate(seed: int, build: Build = build_graph, methods: Sequence[str] = ()) -> Case:
+def simulate(seed: int, build: Build = Played, methods: Sequence[str] = ()) -> Case:
     """Draw and run one case, by the method that was drawn or by these; failures show it, with the seed that replays it.
 
     Whatever the method, the result is compared with the oracle in normal form: so the methods agree with each other.
@@ -291,7 +339,7 @@ def simulate(seed: int, build: Build = build_graph, methods: Sequence[str] = ())
     return drawn
 
 
-def shrunk(case: Case, build: Build = build_graph) -> Case:
+def shrunk(case: Case, build: Build = Played) -> Case:
     """A failing case without all that it does not need to fail in the same way: operators, micro-batches, rows."""
     failure = _failure(case, build)
     smaller = next((one for one in _smaller(case) if failure and _failure(one, build) == failure), None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pytest
 from streamjoin.algebra import Rows
 from streamjoin.plan.relation import Aggregation, Join, Relation
 from tests.relational_oracle import FOREVER, Row, evaluate, leaves
-from tests.relational_simulator import SCHEMA, TYPES, Case, draw_case, run_case, shrunk, simulate
+from tests.relational_simulator import TYPES, Case, draw_case, late_rows, run_case, shrunk, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "2000"))
 PARTS = 20
@@ -37,22 +36,19 @@ def test_oracle_relational_simulator(part: int) -> None:
 
 
 class Remembering:
-    """A graph that keeps all rows that come in time, and asks the oracle at the end."""
+    """A system that keeps all rows that come in time, and asks the oracle at the end."""
 
     def __init__(self, case: Case, keeps_late: bool = False) -> None:
         self.case, self.keeps_late = case, keeps_late
         self.rows: dict[str, list[Row]] = {name: [] for name in case.on_time}
-        self.late: dict[str, list[pa.Table]] = {}
+        self.late = late_rows(case)
         self.progress = dict.fromkeys(case.on_time, -FOREVER)
         self.state_rows = 0
 
     def micro_batch(self, tables: dict[str, pa.Table], progress: dict[str, int]) -> list[pa.Table]:
         for name, table in tables.items():
             for row in table.to_pylist():
-                late = row["ts"] < self.progress[name]
-                if late:
-                    self.late.setdefault(name, []).append(pa.Table.from_pylist([row], schema=SCHEMA))
-                if not late or self.keeps_late:
+                if row["ts"] >= self.progress[name] or self.keeps_late:
                     self.rows[name].append(row)
         self.progress |= progress
         return []
@@ -65,47 +61,38 @@ class Remembering:
         columns = [pa.array(each, kind) for each, kind in zip(values, types, strict=True)]
         return [pa.table(columns, list(names))]
 
-    def snapshot(self) -> object:
-        return {name: list(rows) for name, rows in self.rows.items()}, dict(self.progress)
-
-    def restore(self, snapshot: object) -> None:
-        self.rows, self.progress = snapshot
-
-
-def run_remembering(case: Case, keeps_late: bool = False) -> None:
-    run_case(case, lambda relation, schemas, method: Remembering(case, keeps_late))
+    def move(self) -> None:
+        self.rows = {name: list(rows) for name, rows in self.rows.items()}
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_the_simulator_accepts_what_is_right(seed: int) -> None:
-    run_remembering(draw_case(seed))
+    run_case(draw_case(seed), Remembering)
 
 
 def test_the_simulator_notices_what_is_wrong() -> None:
-    """Late rows in the result, a part of it missing, and state that stays."""
+    """Late rows in the result, late rows that are not counted, a part of the result missing, and state that stays."""
     noticed = Counter()
     for seed in range(200):
         case = draw_case(seed)
-        for wrong in ("late", "missing", "state"):
+        for wrong in ("late", "uncounted", "missing", "state"):
             try:
-                run_case(case, lambda *_, wrong=wrong, case=case, **__: _broken(case, wrong))
+                run_case(case, lambda case, wrong=wrong: _broken(case, wrong))
             except AssertionError:
                 noticed[wrong] += 1
     assert noticed["late"] > 15
+    assert noticed["uncounted"] > 15
     assert noticed["missing"] > 100
     assert noticed["state"] == 200
 
 
 def _broken(case: Case, wrong: str) -> object:
-    graph = Remembering(case, keeps_late=wrong == "late")
-    if wrong == "late":
-        return graph
+    system = Remembering(case, keeps_late=wrong == "late")
     return SimpleNamespace(
-        micro_batch=graph.micro_batch,
-        end=lambda: [table.slice(1) if wrong == "missing" else table for table in graph.end()],
-        snapshot=graph.snapshot,
-        restore=graph.restore,
-        late=graph.late,
+        micro_batch=system.micro_batch,
+        end=lambda: [table.slice(1) if wrong == "missing" else table for table in system.end()],
+        move=system.move,
+        late=0 if wrong == "uncounted" else system.late,
         state_rows=1 if wrong == "state" else 0,
     )
 
@@ -137,6 +124,7 @@ def features(case: Case) -> Iterator[tuple[str, object]]:
     yield "sources", len(set(sources))
     yield "a stream twice", len(sources) > len(set(sources))
     yield "method", case.method
+    yield "buckets", case.buckets
     yield "late rows", any(case.late.values())
     yield "restored", any(step.restored for step in case.steps)
     yield "time goes on", case.time_went_on
@@ -160,6 +148,7 @@ EXPECTED: dict[str, list] = {
     "sources": [1, 2, 3],
     "a stream twice": [True, False],
     "method": ["direct", "negative"],
+    "buckets": [1, 2, 5],
     "late rows": [True, False],
     "restored": [True, False],
     "time goes on": [True, False],
@@ -183,11 +172,11 @@ def test_a_seed_always_draws_the_same_case() -> None:
 
 def test_a_failure_shows_the_case_and_its_replay() -> None:
     with pytest.raises(AssertionError, match=r"python -m tests\.relational_simulator --replay 5\b"):
-        simulate(5, lambda *_, **__: SimpleNamespace())
+        simulate(5, lambda case: SimpleNamespace())
 
 
 def test_a_failing_case_is_shrunk_to_what_fails() -> None:
-    """A graph that fails at a certain row: nothing but the row stays, under one leaf."""
+    """A system that fails at a certain row: nothing but the row stays, under one leaf."""
 
     class Choking(Remembering):
         def micro_batch(self, tables: dict[str, pa.Table], progress: dict[str, int]) -> list[pa.Table]:
@@ -196,7 +185,7 @@ def test_a_failing_case_is_shrunk_to_what_fails() -> None:
 
     case = next(case for case in map(draw_case, range(100)) if len(list(nodes(case.relation))) > 5)
     assert any(row["v"] == 0.7 for rows in case.on_time.values() for row in rows)
-    small = shrunk(case, lambda relation, *_, **__: Choking(replace(case, relation=relation)))
+    small = shrunk(case, Choking)
     assert [type(node).__name__ for node in nodes(small.relation)] == ["Stream"]
     assert [row["v"] for step in small.steps for rows in step.rows.values() for row in rows] == [0.7]
     assert len(small.steps) == 1

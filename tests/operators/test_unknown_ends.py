@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,45 @@ def test_a_padded_part_waits_for_the_end_of_the_row() -> None:
     outputs = list(join.on_progress(0, 12))
     (padded,) = [output for output in outputs if isinstance(output, Results)]
     assert sorted(zip(padded.ts.tolist(), padded.te.tolist(), strict=True)) == [(1, 2), (8, 12)]
+
+
+def test_a_row_waits_for_its_end_though_the_other_input_has_ended() -> None:
+    """Its padded part ends where it does, not never; the other one is endless for certain, and waits for nobody."""
+    join = TemporalJoin(Matching(), (SCHEMA, SCHEMA), "left", "snapshot").build()
+    assert list(join.on_progress(1, FOREVER)) == []
+    list(join.on_batch(0, batch_of([Truth((1, "a"), 1, FOREVER, 7, False)])))
+    (alone,) = join.on_progress(0, 1)
+    assert (alone.ts.tolist(), alone.te.tolist()) == ([1], [FOREVER])
+    list(join.on_batch(0, batch_of([Truth((1, "a"), 2, FOREVER, 8, True)])))
+    assert list(join.on_progress(0, 3)) == []
+    assert join.progress == 2
+    list(join.on_ends(0, Ends(np.array([8]), np.array([5]))))
+    (alone,) = join.on_progress(0, 5)
+    assert (alone.ts.tolist(), alone.te.tolist()) == ([2], [5])
+    assert join.state_rows == 0
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("seed", range(4))
+def test_oracle_one_input_ends_first(how: str, seed: int) -> None:
+    """As a table does beside a stream."""
+    rng = random.Random(seed)
+    inputs = [draw_truth(rng, 1000 * number) for number in (0, 1)]
+    first, join, reader = (
+        rng.randint(0, 1),
+        TemporalJoin(Matching(), (SCHEMA, SCHEMA), how, "snapshot").build(),
+        Reader(),
+    )
+    given = [replace(each, unknown=False) for each in inputs[first]]
+    reader.read(join.on_batch(first, by_key(batch_of(given))))
+    reader.read(join.on_progress(first, FOREVER))
+    for step in steps(rng, [inputs[1 - first]], rng.choice([1, 4, 100])):
+        rows, ends = step.rows[0], step.ends[0]
+        reader.read(() if rows is None else join.on_batch(1 - first, by_key(rows)))
+        reader.read(() if ends is None else join.on_ends(1 - first, ends))
+        reader.read(join.on_progress(1 - first, step.progress[0]))
+    assert form(reader.elements()) == form(expected(how, inputs)), f"{how}, seed {seed}"
+    assert join.state_rows == 0
 
 
 def test_rows_that_can_meet_nobody_leave_with_the_holder_of_their_end() -> None:

@@ -21,8 +21,9 @@ class Store:
 
     def save(self, snapshot: Snapshot) -> None:
         """Write what is new, forget what is not named any more."""
-        new = [name for name in snapshot.blobs if name not in self.blobs]
-        kept = {name: blob for name, blob in self.blobs.items() if name in snapshot.blobs}
+        names = set(snapshot.blobs)  # to look for one among the blobs would make it
+        new = [name for name in names if name not in self.blobs]
+        kept = {name: blob for name, blob in self.blobs.items() if name in names}
         self.blobs = kept | {name: bytes(snapshot.blobs[name]) for name in new}
         self.manifest = json.dumps(snapshot.manifest)
         self.written += len(new)

@@ -248,7 +248,7 @@ class RunningTemporalJoin(RunningJoin):
             if len(ends):
                 yield ends
         for number, area in enumerate(self.areas):
-            for decided in area.purge(self._passed(number)):
+            for decided in area.purge(self._passed(number), ended=self.times.of(number) == FOREVER):
                 yield from self._leave(self._fate(number, decided))
         yield from self._release()
 

@@ -54,6 +54,12 @@ class Kept:
         found = 0 if self.expiry is None else self.expiry.nbytes + self.index.nbytes
         return self.run.rows.nbytes + found
 
+    @property
+    def open_ended(self) -> bool:
+        """Whether the end of any row is not known."""
+        rows = self.run.rows
+        return rows.holder is not None and bool(((rows.holder >= 0) & (rows.te == FOREVER)).any())
+
     def holding(self, ends: Ends) -> Indices:
         """The rows that wait for one of these ends, or did."""
         return _NOTHING if self.expiry is None else self.index.find(ends)[0]

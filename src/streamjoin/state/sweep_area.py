@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streamjoin.algebra.interval import NEVER
+from streamjoin.algebra.interval import FOREVER, NEVER
 from streamjoin.state.holders import Ends
 from streamjoin.state.kept import Kept
 from streamjoin.state.layout import LateEnds
@@ -138,17 +138,25 @@ class SweepArea:
                 smallest = least if smallest is None else min(smallest, least)
         return smallest
 
-    def purge(self, progress: int) -> Iterator[Decided]:
-        """Remove every row that ends at or before `progress` (a tracked area hands them out), then merge the rest."""
-        self.progress = max(self.progress, progress)
+    def purge(self, progress: int, *, ended: bool = True) -> Iterator[Decided]:
+        """Remove every row that ends at or before `progress` (a tracked area hands them out), then merge the rest.
+
+        `ended`: so has the input itself. Before that a row whose end is unknown may still learn it, though nobody is
+        left whom it could meet: a tracked area waits.
+        """
+        reached = max(self.progress, progress)
+        self.progress = reached
+        if self.tracked and not ended and reached == FOREVER:
+            self.progress = FOREVER - 1  # not for ever: rows without an end may come
+            reached = self.progress if any(kept.open_ended for kept in self.kept) else reached
         for kept in self.kept:
             kept.fresh = False
-            if kept.expiry is not None or (self.tracked and kept.run.first_end <= self.progress):
-                expired = kept.expire(self.progress)
+            if kept.expiry is not None or (self.tracked and kept.run.first_end <= reached):
+                expired = kept.expire(reached)
                 if kept.meetings is not None and len(expired):
                     yield kept.meetings.hand_out(kept.run.rows, expired)
         before = self.rows
-        self.kept = tidied(self.kept, self.matching, self.progress, self.heard)
+        self.kept = tidied(self.kept, self.matching, reached, self.heard)
         self.removed += before - self.rows
 
     # -- what is kept --------------------------------------------------------------------------------------------------
