@@ -19,6 +19,7 @@ are replicated, with an `origin` that all replicas share, and a second stage giv
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -110,8 +111,8 @@ class HomePartitioning(Partitioning):
         if number == self.home:
             return Placement(np.arange(len(batch)), bucket_of_cells(cells_of(points, self.cell), self.buckets))
         # Wider than exact by what subtraction and division can round: a cell too many costs a copy, one too few a pair.
-        slack = 1e-6 * self.cell + 1e-15 * (_finite(points) + _finite(below) + _finite(above))
-        with np.errstate(invalid="ignore"):
+        slack = 1e-6 * self.cell + 1e-15 * _finite(points) + 1e-15 * _finite(below) + 1e-15 * _finite(above)
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest double there are no cells
             lowest, highest = points - below - slack, points + above + slack
         # Infinity less infinity could be anything, so the row goes everywhere.
         low = cells_of(np.where(np.isnan(lowest), -np.inf, lowest), self.cell)
@@ -140,10 +141,11 @@ class HomePartitioning(Partitioning):
     def _replication(self) -> float:
         if isinstance(self.predicate, Within):
             axes = 3 if self.predicate.metric == "haversine" else min(len(self.predicate.left), MOST_AXES)
-            copies = (1 + 2 * grid_radius(self.predicate) / self.cell) ** axes
+            copies = 1 + 2 * grid_radius(self.predicate) / self.cell
         else:
-            copies = 1 + float(self.predicate.below + self.predicate.above) / self.cell
-        return min(copies, float(self.buckets))
+            axes, copies = 1, 1 + float(self.predicate.below + self.predicate.above) / self.cell
+        most = float(self.buckets)
+        return min(min(copies, most) ** axes, most)
 
 
 def default_cell(predicate: Band | Within) -> float:
@@ -156,7 +158,7 @@ def default_cell(predicate: Band | Within) -> float:
         reach = 2 * grid_radius(predicate)
     else:
         reach = float(predicate.below) + float(predicate.above)
-    return CELLS_PER_REACH * reach if reach > 0 and math.isfinite(reach) else 1.0
+    return min(CELLS_PER_REACH * reach, sys.float_info.max) if reach > 0 and math.isfinite(reach) else 1.0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ import pytest
 
 from streamjoin.algebra import FOREVER, NEVER, Band, Overlaps, Within
 from streamjoin.algebra.interval import share_an_instant
-from streamjoin.plan.partition import (
+from streamjoin.kernels import hash_integers
+from streamjoin.runtime.placing import (
     HomePartitioning,
     MatrixPartitioning,
     Partitioning,
@@ -119,7 +120,8 @@ def pairs(case: Case, a: Batch, b: Batch, bucket: int | None = None) -> Counter[
 
 
 def spread(case: Case, number: int, rows: Batch, *, follow: bool = False) -> dict[int, Batch]:
-    placed = list(distribute(case.partitioning, number, rows, follow=follow))
+    hashes = hash_integers(rows.group) if case.groups > 1 else None
+    placed = list(distribute(case.partitioning, number, rows, hashes, follow=follow))
     assert len({bucket for bucket, _ in placed}) == len(placed), "a bucket twice"
     assert all(0 <= bucket < case.partitioning.buckets for bucket, _ in placed)
     return dict(placed)
@@ -238,6 +240,28 @@ def test_cells_follow_from_the_reach_of_the_predicate() -> None:
         Within(PLANE, PLANE, 0.0),
     ):
         assert default_cell(without_reach) == 1.0
+
+
+def test_by_hash_rows_of_one_hash_are_together_and_without_one_all_are() -> None:
+    rows = batch([(0, 5)] * 64)
+    hashes = hash_integers(np.arange(64) % 8)
+    buckets = Partitioning(5).place(0, rows, hashes).buckets
+    assert (buckets[:8] == buckets[8:16]).all()
+    assert set(buckets.tolist()) == set((hashes.view(np.uint64) % 5).tolist())
+    assert set(Partitioning(5).place(0, rows).buckets.tolist()) == {0}
+    assert set(Partitioning(1).place(0, rows, hashes).buckets.tolist()) == {0}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_bucket_knows_which_of_its_rows_are_counted_there(name: str, number: int) -> None:
+    """Without a mark on the rows: where they are at home follows from their content."""
+    case = CASES[name]
+    parts = spread(case, number, drawn(np.random.default_rng(number), case, 60))
+    counted: Counter[int] = Counter()
+    for bucket, part in parts.items():
+        counted += Counter(ids(part.take(case.partitioning.at_home(bucket, number, part))))
+    assert counted == Counter(range(60))
 
 
 def test_every_partitioning_describes_itself_and_its_copies() -> None:
