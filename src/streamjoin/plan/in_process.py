@@ -19,7 +19,6 @@ from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Sink, Source, Step
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
-from streamjoin.plan.types import names_of
 from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT
 from streamjoin.runtime.fragment import KEEP
 from streamjoin.runtime.intake import HIDDEN, WHOLE
