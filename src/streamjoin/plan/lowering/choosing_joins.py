@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from streamjoin.algebra import FOREVER, AsOf, Band, Equals, Near, Predicate, TimeAxis, Within
 from streamjoin.errors import CallError
@@ -21,6 +21,7 @@ from streamjoin.plan.lowering.joining import (
     schemas_of,
     value_tests,
 )
+from streamjoin.plan.lowering.matching_joins import lower_interval
 from streamjoin.plan.lowering.predicates import Sides, bind_predicates
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import GridAxis, Matching
@@ -142,3 +143,12 @@ def in_ticks(axis: TimeAxis, value: Any, what: str) -> int | None:
 
 def _equals(keys: Sequence[tuple[str, str]]) -> list[Predicate]:
     return [Equals(one, two) for one, two in keys]
+
+
+# One lowering for each join of events, all of one form.
+EVENT_LOWERINGS: Final[dict[type, Callable[[Any, Sides, frozenset[str], Setting], JoinParts]]] = {
+    tree.IntervalJoin: lower_interval,
+    tree.AsOfJoin: lower_asof,
+    tree.NearestJoin: lower_nearest,
+    tree.BestMatchJoin: lower_best_match,
+}

@@ -7,28 +7,25 @@ input is then placed by the same hash of the same columns.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from streamjoin.errors import UnsupportedError
 from streamjoin.operators import NegativeJoin
 from streamjoin.operators.verdict import Verdict
-from streamjoin.plan.lowering.choosing_joins import lower_asof, lower_best_match, lower_nearest
+from streamjoin.plan.lowering.choosing_joins import EVENT_LOWERINGS
 from streamjoin.plan.lowering.closing import Closing
 from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed
 from streamjoin.plan.lowering.joining import JoinParts, Setting
-from streamjoin.plan.lowering.matching_joins import lower_interval, lower_join
+from streamjoin.plan.lowering.matching_joins import lower_join
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.predicates import Sides
 from streamjoin.plan.lowering.streams import Streams, TimeLine
 from streamjoin.plan.relation import (
     EVENT_JOINS,
-    AsOfJoin,
-    BestMatchJoin,
     IntervalJoin,
     Join,
-    NearestJoin,
     Projection,
     Relation,
     Selection,
@@ -37,14 +34,6 @@ from streamjoin.plan.types import Fields, Typing, names_of, type_of
 from streamjoin.runtime.fragment import Entry, Inner, Node
 from streamjoin.runtime.placing import MatrixPartitioning, Partitioning
 from streamjoin.state.holders import MOST_PRODUCERS
-
-# One lowering for each join of events, all of one form.
-EVENT_LOWERINGS: Final[dict[type, Callable[[Any, Sides, frozenset[str], Setting], JoinParts]]] = {
-    IntervalJoin: lower_interval,
-    AsOfJoin: lower_asof,
-    NearestJoin: lower_nearest,
-    BestMatchJoin: lower_best_match,
-}
 
 
 @dataclass
