@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from streamjoin.errors import UnsupportedError
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, PhysicalPlan, Source, Step
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, PhysicalPlan, Sink, Source, Step
 from streamjoin.plan.tasks import EdgeTask, SourceTask
+from streamjoin.plan.types import names_of
 from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT, elements_of, marked_in
 from streamjoin.runtime.fragment import KEEP
 from streamjoin.runtime.intake import HIDDEN
@@ -78,7 +79,7 @@ class InProcess:
         for channel in self.plan.sink.channels:
             edge = self.plan.edge_of(channel)
             for table in left.pop(channel, ()):
-                yield from [table] if edge is None else self._leaving(edge, table)
+                yield from [table] if edge is None else leaving(self.plan.sink, edge, table)
 
     def _source(
         self,
@@ -119,17 +120,6 @@ class InProcess:
         else:
             arrived[way if packet.kind in ("late", "invalid") else packet.channel].append(packet)
 
-    def _leaving(self, edge: Edge, table: pa.Table) -> Iterator[pa.Table]:
-        table, shape = stepped(edge, table), self.plan.sink.shape
-        for mark, flag in FLAGS.items():
-            shown = marked_in(table, mark) if flag in shape.flags else table.slice(0, 0)
-            if shown.num_rows:
-                yield shape.assemble_marked(mark, edge.channel, shown)
-        elements = elements_of(table, tuple(each.name for each in edge.result))
-        elements = elements.take(elements.ts < elements.te) if shape.validity else elements
-        if len(elements):
-            yield shape.assemble(elements)
-
     # -- what tests put between ----------------------------------------------------------------------------------------
 
     def travelled(self, packets: Iterable[Packet]) -> Iterable[Packet]:
@@ -161,6 +151,19 @@ def stepped(edge: Edge, table: pa.Table) -> pa.Table:
     for step in edge.steps:
         table = computed(table, step, HIDDEN_SCHEMA.names)
     return table
+
+
+def leaving(sink: Sink, edge: Edge, table: pa.Table) -> Iterator[pa.Table]:
+    """Rows of elements as the user sees them, after what Spark would compute of them; also those that only pass."""
+    table, shape = stepped(edge, table), sink.shape
+    for mark, flag in FLAGS.items():
+        shown = marked_in(table, mark) if flag in shape.flags else table.slice(0, 0)
+        if shown.num_rows:
+            yield shape.assemble_marked(mark, edge.channel, shown)
+    elements = elements_of(table, names_of(edge.result))
+    elements = elements.take(elements.ts < elements.te) if shape.validity else elements
+    if len(elements):
+        yield shape.assemble(elements)
 
 
 def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
