@@ -231,7 +231,8 @@ class Arrivals:
     """The law of lateness, row by row and slowly: what is late, and what late rows still meet.
 
     Feed it the micro-batches that the operator gets. `late` collects the late rows of each input, `on_time` the others;
-    `joined` collects the pairs that an inner join makes when late rows are joined with whatever is still kept.
+    `joined` collects the pairs that an inner join makes when late rows are joined with whatever is still kept. Ghosts
+    are dropped before anybody asks whether they are late.
     """
 
     def __init__(self, match: Match, validity: bool, slack: tuple[int, int]) -> None:
@@ -246,11 +247,11 @@ class Arrivals:
     def micro_batch(self, batches: dict[int, list[Row]]) -> None:
         for number, rows in batches.items():
             for row in rows:
+                if self.validity and row["ts"] >= row["te"]:
+                    continue
                 late = row["ts"] is not None and row["ts"] < self.progress[number]
                 (self.late if late else self.on_time)[number].append(row)
                 if row["ts"] is None:
-                    continue
-                if self.validity and row["ts"] >= row["te"]:
                     continue
                 for other in self.kept[1 - number]:
                     left, right = (row, other) if number == 0 else (other, row)

@@ -5,7 +5,8 @@
 
 A run draws everything from its seed: predicate, windows, join type, emission, disorder and slack, micro-batches, how
 the inputs interleave, where the state is saved and restored, and the number of buckets. It goes through the whole path
-that needs no JVM: binding, partitioning, one operator per bucket, the verdict stage, naming.
+that needs no JVM: the tree of the call is lowered, and its plan runs stage by stage and bucket by bucket, to the rows
+that the user sees.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import (
     FOREVER,
+    NEVER,
     AsOf,
     Band,
     BestOf,
@@ -36,20 +38,20 @@ from streamjoin.algebra import (
     Predicate,
     Range,
     Steps,
-    TimeAxis,
     Unbounded,
     Validity,
     Window,
     Within,
 )
 from streamjoin.algebra.predicate import haversine
-from streamjoin.operators import Operator, Output, Results, Rows
-from streamjoin.plan.expression import Expression
-from streamjoin.plan.nodes import InputNode, IntervalBounds, JoinNode
-from streamjoin.plan.planner import JoinPlan, plan_join
-from streamjoin.runtime import finish, run_micro_batch
-from streamjoin.state import Batch
+from streamjoin.operators import Output, Results
+from streamjoin.runtime.lateness import Slack, Timeless
+from streamjoin.runtime.naming import CHANGE, LATE_FLAG
+from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.stage import RunningStage, Stage
 from tests import oracle
+from tests.in_process import Troubled
+from tests.joins import Bounds, JoinCall
 
 SCHEMA = pa.schema([
     ("id", pa.int64()), ("ts", pa.int64()), ("te", pa.int64()), ("k", pa.int32()), ("s", pa.string()),
@@ -161,7 +163,7 @@ class Case:
     """Everything that a run has drawn from its seed."""
 
     seed: int
-    node: JoinNode
+    call: JoinCall
     match: oracle.Match
     slack: tuple[int, int]
     arrivals: tuple[list[dict], list[dict]]
@@ -170,14 +172,25 @@ class Case:
     # What the rows that came in time give, where that is not a join by `match`; as (left id, right id).
     chosen: Callable[[list[dict], list[dict]], list[tuple]] | None = None
 
+    def expected(self, model: oracle.Arrivals, *, times: bool = False) -> list[tuple]:
+        """What the rows so far give, by the oracle; of events only with `times` when they are."""
+        call = self.call
+        if self.chosen is not None:
+            return self.chosen(*model.on_time)
+        if "join" in call.late:
+            results = model.joined
+        else:
+            results = oracle.join(*model.on_time, self.match, call.how, call.outer, call.windowed)
+        return results if call.windowed or times else [row[:2] for row in results]
+
     def describe(self) -> str:
-        node = self.node
+        call = self.call
         return (
-            f"seed {self.seed}: {self.regime}, how={node.how} outer={node.outer} emit={node.emit} hold={node.hold} "
-            f"late={node.late} buckets={node.buckets} cell={node.cell} keys={node.inputs[0].keys} "
-            f"predicates={node.predicates} theta={node.theta is not None} interval={node.interval} "
-            f"choice={node.choice} "
-            f"windows={[part.window for part in node.inputs]} rows={[len(rows) for rows in self.arrivals]}"
+            f"seed {self.seed}: {self.regime}, how={call.how} outer={call.outer} emit={call.emit} hold={call.hold} "
+            f"late={call.late} buckets={call.buckets} cell={call.cell} keys={call.keys} "
+            f"predicates={call.predicates} theta={call.theta is not None} interval={call.interval} "
+            f"choice={call.choice} output={call.output} "
+            f"windows={call.windows} rows={[len(rows) for rows in self.arrivals]}"
         )
 
 
@@ -191,11 +204,11 @@ def draw_case(seed: int) -> Case:
     interval = None
     if kind == "interval":
         lower = rng.randint(-4, 3)
-        interval = IntervalBounds(lower, lower + rng.randint(1, 5), rng.choice(["both", "left", "right", "neither"]))
+        interval = Bounds(lower, lower + rng.randint(1, 5), rng.choice(["both", "left", "right", "neither"]))
     predicates, match = _draw_predicate(rng, kind if kind != "interval" else rng.choice(["time", "band", "within2"]))
     theta = None
     if kind == "theta":
-        theta, match = Expression.parse(THETA, [SCHEMA, SCHEMA]), _all(match, _theta)
+        theta, match = THETA, _all(match, _theta)
     match = _all(match, *(_same(key) for key in keys))
     windows: tuple[Window | None, Window | None] = (None, None)
     if interval is not None:
@@ -216,24 +229,31 @@ def draw_case(seed: int) -> Case:
     for number, rows in enumerate(arrivals):
         for row in rows:
             row["te"] = _end_of(row, number, windows[number], interval)
-    node = JoinNode(
-        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts", window) for window in windows),
+    call = JoinCall(
+        (SCHEMA, SCHEMA),
+        keys,
         by=keys if rng.random() < 0.5 else (),
         predicates=predicates,
         theta=theta,
         interval=interval,
-        axis=TimeAxis.INTEGER,
-        time_type=pa.int64(),
+        windows=windows,
         how=how,
         outer=rng.choice(["row", "snapshot"]) if interval is None else "row",
         emit=emit,
         hold=rng.choice(["outputs", "inputs", "auto"]),
         late=late,
-        validity=("valid_from", "valid_to"),
         buckets=rng.choice([1, 1, 2, 3, 4, 6]),
         cell=rng.choice([None, 1.0, 3.0, 20.0]),
+        lateness=(Slack(slack[0]), Slack(slack[1])),
     )
-    return Case(seed, node, match, slack, (arrivals[0], arrivals[1]), rng.choice([0, 0.3]), regime)
+    return Case(seed, _shown(call), match, slack, (arrivals[0], arrivals[1]), rng.choice([0, 0.3]), regime)
+
+
+def _shown(call: JoinCall) -> JoinCall:
+    """A call that is not refused: a semi or anti join has no columns in which late rows of input 1 could be shown."""
+    if call.how in ("semi", "anti") and call.late[1] == "output":
+        return replace(call, late=(call.late[0], "drop"))
+    return call
 
 
 def draw_asof_case(seed: int) -> Case:
@@ -256,24 +276,24 @@ def draw_asof_case(seed: int) -> Case:
             if rng.random() < 0.05:
                 row["ts"] = None
         arrivals.append(rows)
-    node = JoinNode(
-        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts") for _ in range(2)),
+    call = JoinCall(
+        (SCHEMA, SCHEMA),
+        keys,
         by=keys if rng.random() < 0.5 else (),
         choice=AsOf(direction, tolerance, exact, tie_break),
-        axis=TimeAxis.INTEGER,
-        time_type=pa.int64(),
         how=how,
         emit=rng.choice(["eager", "ordered"]),
         late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
         buckets=rng.choice([1, 1, 2, 3, 4]),
         cell=rng.choice([None, 1.0, 3.0, 20.0]),
+        lateness=(Slack(slack[0]), Slack(slack[1])),
     )
 
     def chosen(left: list[dict], right: list[dict]) -> list[tuple]:
         return oracle.asof(left, right, keys, direction, tolerance, exact, tie_break, how)
 
     sides = (arrivals[0], arrivals[1])
-    return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
+    return Case(seed, call, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
 
 
 def draw_best_match_case(seed: int) -> Case:
@@ -306,8 +326,9 @@ def draw_best_match_case(seed: int) -> Case:
         slack = (steps.count(slack[0] / 10), steps.count(slack[1] / 10))
     compared = [name for name in others if name in ("v", "x", "z") and rng.random() < 0.4]
     dominates = dominance if rng.random() < 0.7 else DOMINATES[dominance]
-    node = JoinNode(
-        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts" if progresses else None) for _ in range(2)),
+    call = JoinCall(
+        (SCHEMA, SCHEMA),
+        keys,
         by=keys if rng.random() < 0.5 else (),
         predicates=tuple(
             # Twice the distance, at most twice the epsilon: the same candidates by a function.
@@ -315,20 +336,20 @@ def draw_best_match_case(seed: int) -> Case:
             for name, epsilon in dimensions
         ),
         choice=BestOf(dominates, None if steps is None else steps.count(dimensions[0][1])),
-        axis=TimeAxis.INTEGER if progresses else None,
-        time_type=pa.int64() if progresses else None,
+        time="ts" if progresses else None,
         how=how,
         emit="eager" if in_steps else rng.choice(["eager", "ordered"]),
         late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
         buckets=rng.choice([1, 1, 2, 3, 4]),
         cell=rng.choice([None, 1.0, 3.0]),
+        lateness=(Slack(slack[0]), Slack(slack[1])) if progresses else (Timeless(), Timeless()),
     )
 
     def chosen(left: list[dict], right: list[dict]) -> list[tuple]:
         return oracle.best_match(left, right, keys, dimensions, dominance, how)
 
     sides = (arrivals[0], arrivals[1])
-    return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
+    return Case(seed, call, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
 
 
 def _twice_apart(one: np.ndarray, two: np.ndarray) -> np.ndarray:
@@ -365,18 +386,19 @@ def draw_nearest_case(seed: int) -> Case:
             if timed and rng.random() < 0.05:
                 row["ts"] = None
         arrivals.append(rows)
-    node = JoinNode(
-        inputs=tuple(InputNode(SCHEMA, tuple(SCHEMA.names), keys, "ts" if timed else None) for _ in range(2)),
+    call = JoinCall(
+        (SCHEMA, SCHEMA),
+        keys,
         by=keys if rng.random() < 0.5 else (),
         predicates=(Within(axes, axes, radius, metric),),
         choice=NearestOf(k, tolerance, tie_break),
-        axis=TimeAxis.INTEGER if timed else None,
-        time_type=pa.int64() if timed else None,
+        time="ts" if timed else None,
         how=how,
         emit=rng.choice(["eager", "ordered"]),
         late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
         buckets=rng.choice([1, 1, 2, 3, 4]),
         cell=rng.choice([None, 1.0, 3.0]),
+        lateness=(Slack(slack[0]), Slack(slack[1])) if timed else (Timeless(), Timeless()),
     )
     near = _distance(metric, axes, radius)
 
@@ -389,7 +411,7 @@ def draw_nearest_case(seed: int) -> Case:
         return oracle.nearest(left, right, keys, measure, k, tie_break, how)
 
     sides = (arrivals[0], arrivals[1])
-    return Case(seed, node, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
+    return Case(seed, call, lambda *_: False, slack, sides, rng.choice([0, 0.3]), regime, chosen)
 
 
 def _far(metric: str, axes: tuple[str, ...], row: dict, other: dict) -> float:
@@ -404,7 +426,7 @@ def _far(metric: str, axes: tuple[str, ...], row: dict, other: dict) -> float:
 
 def as_changelog(case: Case) -> Case:
     """The same case, with first answers and corrections."""
-    return replace(case, node=replace(case.node, output="changelog"))
+    return replace(case, call=replace(case.call, output="changelog"))
 
 
 def _pareto(one: np.ndarray, two: np.ndarray) -> np.ndarray:
@@ -448,7 +470,7 @@ def _draw_arrivals(rng: random.Random, size: int, horizon: int, disorder: int, w
     return sorted(rows, key=lambda row: row["ts"] + rng.randint(0, disorder))
 
 
-def _end_of(row: dict, number: int, window: Window | None, interval: IntervalBounds | None) -> int:
+def _end_of(row: dict, number: int, window: Window | None, interval: Bounds | None) -> int:
     ts = row["ts"]
     if interval is not None:
         if number == 0:
@@ -463,7 +485,7 @@ def _end_of(row: dict, number: int, window: Window | None, interval: IntervalBou
     return FOREVER if isinstance(window, Unbounded) or row["te"] is None else row["te"]
 
 
-def _table(rows: list[dict], window: Window | None) -> pa.Table:
+def table(rows: list[dict]) -> pa.Table:
     # Only Validity reads the column `te`; the others find what it held before their own end was worked out.
     named = [{**row, "te": None if row["te"] == FOREVER else row["te"]} for row in rows]
     return pa.Table.from_pylist(named, schema=SCHEMA)
@@ -483,143 +505,128 @@ def cut(rng: random.Random, arrivals: tuple[list[dict], list[dict]]) -> Iterator
         yield batch
 
 
-class Buckets:
-    """All operators of a plan side by side, as Spark would run them."""
+@dataclass
+class Watched(Troubled):
+    """A plan at work, whose stages must keep what they promise: to have passed a time, and to send in order."""
 
-    def __init__(self, plan: JoinPlan, restore_chance: float, rng: random.Random) -> None:
-        self.plan, self.restore_chance, self.rng = plan, restore_chance, rng
-        self.joins: list[Operator] = [plan.join_in(bucket).build() for bucket in range(plan.partitioning.buckets)]
-        self.verdicts: dict[int, list[Operator]] = {
-            verdict.number: [verdict.build() for _ in self.joins] for verdict in plan.verdicts()
-        }
-        self.late: list[list[int]] = [[], []]
-        self.counted: Counter[tuple] = Counter()
-        self.last: list[tuple[int, int]] = [(-(2**63), -(2**63))] * len(self.joins)
-        self.promised: list[int] = [-(2**63)] * len(self.joins)
+    said: Counter[tuple] = field(default_factory=Counter)  # what has left the last stage, as the oracle counts it
+    last: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    promised: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def micro_batch(self, rows: dict[int, list[dict]], progress: dict[int, int]) -> None:
-        self._maybe_restore()
-        sent: list[dict[int, list[Batch]]] = [{} for _ in self.joins]
-        for number, some in rows.items():
-            bound = self.plan.bindings[number].bind(_table(some, None))
-            assert bound.invalid.num_rows == 0
-            for bucket, part in self.plan.distribute(number, bound.batch):
-                # Through bytes, as between two tasks.
-                sent[bucket].setdefault(number, []).append(Batch.from_table(part.to_table()))
-        for bucket, operator in enumerate(self.joins):
-            batches = {number: _concat(parts) for number, parts in sent[bucket].items()}
-            self._collect(bucket, run_micro_batch(operator, batches, progress))
-            assert operator.progress >= self.promised[bucket], "progress of the output went back"
-            self.promised[bucket] = operator.progress
-        # Every bucket has spoken: the verdict stage may decide what all of them have passed.
-        least = min((operator.progress for operator in self.joins), default=FOREVER)
-        for operators in self.verdicts.values():
-            for operator in operators:
-                self._collect(None, run_micro_batch(operator, {}, {0: least, 1: least}))
+    def _stage(self, number: int, bucket: int) -> RunningStage:
+        running = super()._stage(number, bucket)
+        if "send" not in vars(running.outlet):
+            send = running.outlet.send
 
-    def finish(self) -> None:
-        self._maybe_restore()
-        for bucket, operator in enumerate(self.joins):
-            self._collect(bucket, finish(operator))
-            assert operator.state_rows == 0, "state is left after the end"
-        for operators in self.verdicts.values():
-            for operator in operators:
-                self._collect(None, finish(operator))
-                assert operator.state_rows == 0, "state is left after the end"
+            def watched(output: Output) -> Iterator[Packet]:
+                if isinstance(output, Results):
+                    self._see(running.config, bucket, output)
+                yield from send(output)
 
-    def _collect(self, bucket: int | None, outputs: Iterator[Output]) -> None:
-        for output in outputs:
-            if isinstance(output, Results):
-                self._results(bucket, output)
-            elif output.name == "late":
-                self.late[output.input] += output.batch.payload["id"].to_pylist()
-            else:
-                self._to_verdict(output)
+            running.outlet.send = watched  # type: ignore[method-assign]
+        return running
 
-    def _results(self, bucket: int | None, results: Results) -> None:
-        if self.plan.residual is not None:  # what an inner join leaves to Spark
-            sides = [
-                pa.table({name: results.payload[f"{number}.{name}"] for name in SCHEMA.names}) for number in (0, 1)
-            ]
-            results = results.take(self.plan.residual.evaluate(sides))
-        columns = results.payload.column_names
-        none = [None] * len(results)
-        left = results.payload["0.id"].to_pylist() if "0.id" in columns else none
-        right = results.payload["1.id"].to_pylist() if "1.id" in columns else none
+    def ran(self, number: int, bucket: int, running: RunningStage, *, end: bool) -> None:
+        super().ran(number, bucket, running, end=end)
+        progress = running.fragment.progress
+        assert progress >= self.promised.get((number, bucket), NEVER), "progress of the output went back"
+        self.promised[number, bucket] = progress
+
+    def _see(self, stage: Stage, bucket: int, results: Results) -> None:
+        where = stage.number, bucket
         times = list(zip(results.ts.tolist(), results.te.tolist(), strict=True))
-        rows = Counter((one, two, *time) for one, two, time in zip(left, right, times, strict=True))
-        if results.retracted:
-            assert rows <= self.counted, "what was never said is retracted"
-            self.counted -= rows
-        else:
-            self.counted += rows
-        if bucket is not None and times and "join" not in self.plan.join.late:
-            assert all(ts >= self.promised[bucket] for ts, _ in times), "a result behind the promised progress"
-            if self.plan.join.emit == "ordered":
-                in_order = [self.last[bucket], *times]
-                assert all(a <= b for a, b in itertools.pairwise(in_order)), "not in order"
-                self.last[bucket] = times[-1]
-        naming = self.plan.naming
-        assembled = naming.assemble(results.payload, results.ts, results.te, retracted=results.retracted)
-        assert assembled.num_rows == len(results)
+        if stage.number == len(self.plan.stages) - 1 and not results.retracted:
+            self.said.update((*ids, *time) for ids, time in zip(_ids(results.payload), times, strict=True))
+        if any(channel.late == "join" for source in self.plan.stages[0].inputs for channel in source.channels):
+            return
+        assert all(ts >= self.promised.get(where, NEVER) for ts, _ in times), "a result behind the promised progress"
+        if is_ordered(stage):
+            in_order = [self.last.get(where, (NEVER, NEVER)), *times]
+            assert all(a <= b for a, b in itertools.pairwise(in_order)), "not in order"
+            self.last[where] = in_order[-1]
+
+
+def is_ordered(stage: Stage) -> bool:
+    """Whether an operator's results leave in order."""
+    config = stage.nodes[-1].config
+    return getattr(config, "emit", "eager") == "ordered" or getattr(config, "ordered", False)
+
+
+def _ids(payload: pa.Table) -> list[tuple]:
+    none = [None] * payload.num_rows
+    sides = [payload[name].to_pylist() if name in payload.column_names else none for name in ("0.id", "1.id")]
+    return list(zip(*sides, strict=True))
+
+
+@dataclass
+class Left:
+    """The rows that have left a plan, as the oracle counts them."""
+
+    call: JoinCall
+    counted: Counter[tuple] = field(default_factory=Counter)
+    late: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+
+    def add(self, tables: Iterable[pa.Table]) -> None:
+        """More rows leave."""
+        for row in (row for part in tables for row in part.to_pylist()):
+            ids = row["id"], row.get(f"id{self.call.suffix}")
+            if row.get(LATE_FLAG):
+                assert (ids[0] is None) != (ids[1] is None), "a late row is a row of one input"
+                number = int(ids[0] is None)
+                self.late[number].append(ids[number])
+                continue
+            times: tuple[int, ...] = ()
+            if self.call.windowed:
+                end = row[self.call.validity[1]]
+                times = (row[self.call.validity[0]], FOREVER if end is None else end)
+            if row.get(CHANGE) == "retract":
+                assert self.counted[*ids, *times] > 0, "what was never said is retracted"
+                self.counted[*ids, *times] -= 1
+            else:
+                self.counted[*ids, *times] += 1
 
     @property
     def rows(self) -> list[tuple]:
         """All results, without those that were retracted."""
         return list(self.counted.elements())
 
-    def _to_verdict(self, rows: Rows) -> None:
-        operators = self.verdicts[rows.input]
-        assert rows.batch.origin is not None
-        for bucket, operator in enumerate(operators):
-            mine = rows.batch.take(rows.batch.origin % len(operators) == bucket)
-            list(operator.on_batch(0 if rows.name == "candidate" else 1, Batch.from_table(mine.to_table())))
-
-    def _maybe_restore(self) -> None:
-        for operators in [self.joins, *self.verdicts.values()]:
-            for bucket, operator in enumerate(operators):
-                if self.rng.random() < self.restore_chance:
-                    fresh = operator.config.build()  # type: ignore[attr-defined]
-                    fresh.restore(operator.snapshot())
-                    operators[bucket] = fresh
-
-
-def _concat(parts: list[Batch]) -> Batch:
-    return Batch.concat(parts)
-
 
 def run_case(case: Case) -> None:
     """Run a case; an AssertionError says how it differs from the oracle."""
-    rng = random.Random(case.seed + 1)
-    plan = plan_join(case.node)
-    validity = case.node.windowed
-    buckets = Buckets(plan, case.restore_chance, rng)
-    model = oracle.Arrivals(case.match, validity, case.slack)
+    rng, call = random.Random(case.seed + 1), case.call
+    running, left, late = Watched(call.plan(), rng=rng, trouble=case.restore_chance), Left(call), 0
+    model = oracle.Arrivals(case.match, call.windowed, case.slack)
     for batch in cut(rng, case.arrivals):
         model.micro_batch(batch)
-        news = {number: model.progress[number] for number in (0, 1) if model.largest[number] is not None}
-        news = {} if case.node.axis is None else news
-        buckets.micro_batch(batch, news)
-        if case.node.output == "changelog":
+        left.add(running.rows({str(number): table(some) for number, some in batch.items()}))
+        late += running.figure("late")
+        if call.output == "changelog":
             # At any time a changelog says what the rows so far would give.
-            got, expected = [row[:2] for row in buckets.rows], case.chosen(*model.on_time)
-            assert Counter(got) == Counter(expected), f"after a micro-batch: {_difference(got, expected)}"
-    buckets.finish()
-    got = buckets.rows
-    if case.chosen is not None:
-        got, expected = [row[:2] for row in got], case.chosen(*model.on_time)
-    elif case.node.late[0] == "join":
-        expected = model.joined
-    else:
-        expected = oracle.join(*model.on_time, case.match, case.node.how, case.node.outer, validity)
-    if validity:
+            check_rows(left.rows, case.expected(model), "after a micro-batch: ")
+    left.add(running.end())
+    check_left(case, model, left)
+    if call.interval is not None:  # which has times, though the user does not see them
+        expected = case.expected(model, times=True)
+        check_rows(list(running.said.elements()), expected)
+    assert late == sum(map(len, model.late)), "late rows are miscounted"
+
+
+def check_left(case: Case, model: oracle.Arrivals, left: Left) -> None:
+    """What has left in the end is what the oracle says."""
+    got, expected = left.rows, case.expected(model)
+    if case.call.windowed:
         assert oracle.normal_form(got) == oracle.normal_form(expected), _difference(got, expected)
-    assert Counter(got) == Counter(expected), _difference(got, expected)
+    check_rows(got, expected)
     for number in (0, 1):
-        wanted = [row["id"] for row in model.late[number]] if case.node.late[number] == "output" else []
-        assert Counter(buckets.late[number]) == Counter(wanted), f"late rows of input {number} differ"
+        wanted = [row["id"] for row in model.late[number]] if case.call.late[number] == "output" else []
+        assert Counter(left.late[number]) == Counter(wanted), f"late rows of input {number} differ"
     if case.regime == "within slack":
         assert not any(model.late), "the case itself is wrong: rows are late"
+
+
+def check_rows(got: list[tuple], expected: list[tuple], when: str = "") -> None:
+    """As many of each."""
+    assert Counter(got) == Counter(expected), when + _difference(got, expected)
 
 
 def _difference(got: list[tuple], expected: list[tuple]) -> str:
@@ -638,7 +645,7 @@ FAMILIES: dict[str, Callable[[int], Case]] = {
 def simulate(seed: int, family: str = "temporal") -> Case:
     """Draw and run one case; failures name the seed that replays them."""
     case = FAMILIES[family](seed)
-    if seed % 3 == 0 and case.chosen is not None and case.node.how != "full" and case.node.emit == "eager":
+    if seed % 3 == 0 and case.chosen is not None and case.call.how != "full" and case.call.emit == "eager":
         case = as_changelog(case)
     try:
         run_case(case)

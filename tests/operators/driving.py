@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from streamjoin.operators import Operator, Output, Results, Rows, TemporalJoin
 from streamjoin.operators.temporal_join import RunningTemporalJoin
@@ -60,3 +60,12 @@ def progress(operator: Operator, *times: int) -> list[tuple]:
 def end(operator: Operator) -> list[tuple]:
     """Nothing comes any more; the results that leave."""
     return results(operator.on_end())
+
+
+def micro_batch(operator: Operator, batches: Mapping[int, Batch], *times: int) -> Iterator[Output]:
+    """One micro-batch, as a fragment runs it: rows of all inputs, word that they are there, then progress."""
+    for number in sorted(batches):
+        yield from operator.on_batch(number, batches[number])
+    yield from operator.on_batches_end()
+    for number, time in enumerate(times):
+        yield from operator.on_progress(number, time)

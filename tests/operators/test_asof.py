@@ -10,8 +10,8 @@ from streamjoin.algebra import FOREVER, AsOf
 from streamjoin.errors import LateRowError, StreamjoinError, UnsupportedError
 from streamjoin.operators import AsofJoin, Results, Rows
 from streamjoin.operators.asof import RunningAsofJoin
-from streamjoin.runtime import run_micro_batch
 from streamjoin.state import Batch
+from tests.operators.driving import micro_batch
 from tests.state.making import PAYLOAD, batch
 
 Taken = list[tuple[int, int | None]]
@@ -35,7 +35,7 @@ def right(*rows: tuple[int, int], group: int = 0, tolerance: int | None = None) 
 def step(running: RunningAsofJoin, batches: dict[int, Batch], *progress: int) -> Taken:
     """What leaves in one micro-batch, after which the inputs are so far."""
     taken: Taken = []
-    for output in run_micro_batch(running, batches, dict(enumerate(progress))):
+    for output in micro_batch(running, batches, *progress):
         assert isinstance(output, Results)
         taken += zip(output.payload["0.id"].to_pylist(), output.payload["1.id"].to_pylist(), strict=True)
     return taken

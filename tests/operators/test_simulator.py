@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from streamjoin.algebra import Band, Overlaps, Within
-from streamjoin.plan.planner import plan_join
+from streamjoin.operators import Judging
 from tests.simulator import HOWS, KINDS, Case, draw_case, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "2000"))
@@ -45,42 +45,43 @@ def test_oracle_simulator_of_joins_with_a_choice(part: int, family: str) -> None
 
 def kind_of(case: Case) -> str:
     """The kind that the case was drawn as."""
-    node = case.node
-    if node.interval is not None:
+    call = case.call
+    if call.interval is not None:
         return "interval"
-    if node.theta is not None:
+    if call.theta is not None:
         return "theta"
-    if not node.predicates:
+    if not call.predicates:
         return "time"
-    first = node.predicates[0]
+    first = call.predicates[0]
     if isinstance(first, Within):
         return "within_earth" if first.metric == "haversine" else f"within{len(first.left)}"
     if isinstance(first, Overlaps):
-        return "box" if len(node.predicates) > 1 else "overlap"
+        return "box" if len(call.predicates) > 1 else "overlap"
     assert isinstance(first, Band)
     return "band_int" if first.left == "n" else "band"
 
 
 def features(case: Case) -> Iterator[tuple[str, object]]:
     """What a case exercises."""
-    node, plan = case.node, plan_join(case.node)
+    call, stages = case.call, case.call.plan().stages
+    judging = stages[-1].nodes[-1].config
     yield "kind", kind_of(case)
-    yield "how", node.how
-    yield "emit", node.emit
-    yield "hold", (node.emit, plan.join.hold)
-    yield "outer", node.outer
-    yield from (("late", policy) for policy in node.late)
+    yield "how", call.how
+    yield "emit", call.emit
+    yield "hold", (call.emit, stages[0].nodes[-1].config.hold)
+    yield "outer", call.outer
+    yield from (("late", policy) for policy in call.late)
     yield "regime", case.regime
-    yield "buckets", node.buckets
-    yield "keys", node.inputs[0].keys
-    yield "partitioning", type(plan.partitioning).__name__
-    yield "verdicts", len(plan.verdicts())
+    yield "buckets", call.buckets
+    yield "keys", call.keys
+    yield "partitioning", type(stages[0].inputs[0].partitioning).__name__
+    yield "verdicts", len(judging.verdicts) if isinstance(judging, Judging) else 0
     yield "restarts", case.restore_chance > 0
-    yield from (("window", type(part.window).__name__) for part in node.inputs)
+    yield from (("window", type(window).__name__) for window in call.windows)
     yield from (("rows", min(len(rows), 2)) for rows in case.arrivals)
-    yield "kind and how", (kind_of(case), node.how)
-    yield "how, outer and emit", (node.how, node.outer, node.emit)
-    yield "outer and verdict", (node.outer, bool(plan.verdicts()))
+    yield "kind and how", (kind_of(case), call.how)
+    yield "how, outer and emit", (call.how, call.outer, call.emit)
+    yield "outer and verdict", (call.outer, len(stages) > 1)
 
 
 EXPECTED: dict[str, list] = {

@@ -14,7 +14,7 @@ from streamjoin.runtime.target import Target
 def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
     """By name: windows, times and columns of all sources below, what is computed of them, operators, and buckets."""
     below = list(stages_below(plan, stage))
-    channels = {channel for each in below for channel in plan.feeders(each)}
+    channels = {channel for each in below for channel in plan.feeders(each)} | {stage.outlet.way.channel}
     sources = [source for source in plan.sources if source.channel in channels]
     edges = [edge for edge in plan.edges if edge.channel in channels]
     parts = {
@@ -26,7 +26,7 @@ def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
         "schema": "; ".join(_columns(source) for source in sources),
         "buckets": ", ".join(_buckets(each) for each in below),
         "how": ", ".join(_how(below)) or "none",
-        "emit": f"{'ordered' if _ordered(stage) else 'eager'}, {stage.outlet.leaves}",
+        "emit": f"{'ordered' if _ordered(stage) else 'eager'}, {_held(stage)}, {stage.outlet.leaves}",
         "output": "changelog" if plan.sink.shape.change else "append",
         "late": ", ".join(channel.late for each in below for given in each.inputs for channel in given.channels),
         "static": ", ".join(source.reading.label for source in sources if source.complete) or "no input",
@@ -87,12 +87,21 @@ def _predicates(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
     for node in (node for stage in stages for node in stage.nodes):
         for test in getattr(getattr(node.config, "matching", None), "tests", ()):
             yield getattr(test, "text", "")
+    behind = {stage.outlet.way.channel for stage in stages}
+    for edge in plan.edges:
+        if edge.channel in behind:
+            yield from (step.condition for step in edge.steps if isinstance(step, Filter))
 
 
 def _how(stages: list[Stage]) -> Iterator[str]:
     for node in (node for stage in stages for node in stage.nodes):
         if hasattr(node.config, "how"):
             yield f"{node.config.how}, outer by {getattr(node.config, 'outer', 'row')}"
+
+
+def _held(stage: Stage) -> str:
+    held = dict.fromkeys(str(node.config.hold) for node in stage.nodes if hasattr(node.config, "hold"))
+    return f"holding {', '.join(held) or 'nothing'}"
 
 
 def _buckets(stage: Stage) -> str:
