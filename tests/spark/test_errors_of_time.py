@@ -96,7 +96,8 @@ TIME: dict[str, Wrong] = {
         join(by="ts", lateness=sj.Grace(5)), "lateness needs a time", "give time= and window=",
     ),
     "lateness for three inputs": (
-        timed(sj.Now(), lateness=[sj.Grace(5)] * 3), "lateness needs one value, or one per input, got 3 for 2 inputs", None,
+        timed(sj.Now(), lateness=[sj.Grace(5)] * 3),
+        "lateness needs one value, or one per input, got 3 for 2 inputs", None,
     ),
 }  # fmt: skip
 
