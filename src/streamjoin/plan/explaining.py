@@ -8,12 +8,11 @@ they keep, the buckets, and how it leaves.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import pyarrow as pa
 
 from streamjoin.algebra import Rows
-from streamjoin.operators import AsofJoin, BestMatchJoin, Judging, NearestJoin, TemporalJoin
+from streamjoin.operators import Judging, NegativeJoin
 from streamjoin.plan.describing import Told, describe_operator
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
 from streamjoin.plan.wording import Part, as_written, called, describe_step, describe_window, in_units, target_of
@@ -21,8 +20,6 @@ from streamjoin.runtime.fragment import Inner, Node
 from streamjoin.runtime.outlet import ToCourt, ToFrame, ToStage
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.runtime.stage import Stage
-
-_JOINS: Final = (TemporalJoin, AsofJoin, NearestJoin, BestMatchJoin)
 
 
 def explain_plan(plan: PhysicalPlan) -> list[str]:
@@ -47,7 +44,9 @@ def _is_one_join(plan: PhysicalPlan) -> bool:
         return False
     first, *court = plan.stages
     judged = all(isinstance(node.config, Judging) for stage in court for node in stage.nodes)
-    return judged and isinstance(first.nodes[0].config, _JOINS) and len(plan.sources) == 2
+    config = first.nodes[0].config
+    join = hasattr(config, "how") and not isinstance(config, NegativeJoin)
+    return judged and join and len(plan.sources) == 2
 
 
 # -- one join ----------------------------------------------------------------------------------------------------------

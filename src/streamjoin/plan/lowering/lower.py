@@ -32,15 +32,12 @@ from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.streams import ARRIVAL
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
+    EVENT_JOINS,
     Aggregation,
-    AsOfJoin,
-    BestMatchJoin,
     Difference,
     Distinct,
     Intersection,
-    IntervalJoin,
     Join,
-    NearestJoin,
     Projection,
     Relation,
     Selection,
@@ -100,7 +97,7 @@ class Lowering(JoinLowering):
                 return self._set("intersect all" if relation.every else "intersect", relation)
             case Join():
                 return self.lower_join(relation, needed)
-            case IntervalJoin() | AsOfJoin() | NearestJoin() | BestMatchJoin():
+            case _ if isinstance(relation, EVENT_JOINS):
                 return self.lower_event_join(relation, needed)
         raise UnsupportedError(f"{type(relation).__name__} is no relation that can be run")
 
