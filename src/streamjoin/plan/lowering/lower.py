@@ -34,7 +34,7 @@ from streamjoin.plan.lowering.joining import JoinParts, Setting
 from streamjoin.plan.lowering.matching_joins import lower_interval, lower_join
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.predicates import Sides
-from streamjoin.plan.lowering.streams import ARRIVAL, Streams, TimeLine, has_axis
+from streamjoin.plan.lowering.streams import ARRIVAL, Streams, TimeLine
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
     EVENT_JOINS,
@@ -291,22 +291,10 @@ class Lowering:
             self._events(child, asked & frozenset(child.columns), time, timeless)
             for child, time in zip(join.children, times, strict=True)
         )
-        if isinstance(join, BestMatchJoin) and join.times is None:
-            self._share_ordered(join, (left, right))
         setting = self._setting(join, (left, right))
         sides = Sides([left, right], self.typing)
         parts = EVENT_LOWERINGS[type(join)](join, sides, needed, setting)
         return self._filtered(join, self._joined(parts, sides.parts))
-
-    def _share_ordered(self, join: BestMatchJoin, children: tuple[Lowered, Lowered]) -> None:
-        """The dimension that a best match is ordered by counts its progress: on a time axis, if it has one."""
-        one, two, _ = join.dimensions[0]
-        kinds = [type_of(child.fields, name) for child, name in zip(children, (one, two), strict=True)]
-        if all(has_axis(kind) for kind in kinds):
-            for child, kind in zip(children, kinds, strict=True):
-                for feed in child.feeds:
-                    if isinstance(feed, SourceFeed):
-                        self.time.share(feed.info, kind)
 
     def _filtered(self, join: Any, joined: Lowered) -> Lowered:
         """The pairs of an inner join for which its further condition is true."""
