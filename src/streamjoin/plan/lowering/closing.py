@@ -16,7 +16,7 @@ from streamjoin.plan.condition import quoted
 from streamjoin.plan.lowering.feeds import Draft, Feed, Lowered, SourceFeed, StageFeed, channel_of
 from streamjoin.plan.lowering.joining import JoinParts
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
-from streamjoin.plan.lowering.streams import TimeLine, with_arrival
+from streamjoin.plan.lowering.streams import TimeLine, has_axis, with_arrival
 from streamjoin.plan.physical import Edge, PhysicalPlan, Sink, Source
 from streamjoin.plan.types import Field, Fields, arrow_schema, names_of, plain_type, struct_type, type_of
 from streamjoin.runtime.binding import RowBinding
@@ -68,6 +68,7 @@ class Closing:
                     payload = (*binding.payload, WHOLE)
                     target = replace(target, binding=replace(binding, payload=payload))
                 self._source(feed, channel, target)
+                self._share_ordered(feed, binding)
             elif feed.steps:
                 self._stage(feed.draft, Outlet(ToFrame(channel, arrow_schema(feed.raw))))
                 self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, target))
@@ -87,6 +88,13 @@ class Closing:
                 feed.groups, info.derived,
             )
         )  # fmt: skip
+
+    def _share_ordered(self, feed: SourceFeed, binding: RowBinding) -> None:
+        """Rows that are ordered by a value count their progress in it: on a time axis, if it has one."""
+        if binding.ordered:
+            kind = type_of(feed.fields, str(binding.predicates[0].columns(binding.number)[0]))
+            if has_axis(kind):
+                self.time.share(feed.info, kind)
 
     def _stage(self, draft: Draft, outlet: Outlet) -> Stage:
         stage = Stage(

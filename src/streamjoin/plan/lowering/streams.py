@@ -50,6 +50,12 @@ class TimeLine:
         return axis
 
 
+def has_axis(kind: Type) -> bool:
+    """Whether a column counts on a time axis."""
+    arrow = kind.arrow
+    return bool(pa.types.is_timestamp(arrow) or pa.types.is_date(arrow) or pa.types.is_integer(arrow))
+
+
 def axis_of(kind: Type, info: SourceInfo) -> TimeAxis:
     """The axis that a time column counts on."""
     if pa.types.is_timestamp(kind.arrow):
