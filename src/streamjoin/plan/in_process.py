@@ -19,7 +19,7 @@ from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.physical import Compute, Edge, Filter, PhysicalPlan, Source, Step
 from streamjoin.plan.tasks import EdgeTask, SourceTask
-from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT, elements_of
+from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT, elements_of, reports_of
 from streamjoin.runtime.fragment import KEEP
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
@@ -37,8 +37,7 @@ class InProcess:
 
     def batch(self, rows: Rows) -> Iterator[pa.Table]:
         """All rows at once, and then the end: what leaves."""
-        yield from self.micro_batch(rows)
-        yield from self.end()
+        yield from self._run(rows, None, end=True)
 
     def micro_batch(self, rows: Rows, *, clock: int | None = None) -> Iterator[pa.Table]:
         """Rows of some sources arrive; what leaves, as the user sees it."""
@@ -64,14 +63,16 @@ class InProcess:
                 for packet in arrived.pop(channel, ()):
                     by_bucket[packet.bucket].append(packet)
             sent: list[Packet] = []
-            for bucket in range(stage.buckets) if end or ticked else sorted(by_bucket):
+            # One whose inputs are all complete is over as soon as it has run: its readers take it to have ended.
+            everywhere, over = (end or ticked) and not stage.complete, end or stage.complete
+            for bucket in range(stage.buckets) if everywhere else sorted(by_bucket):
                 running = self._stage(stage.number, bucket)
                 sent += running.take(self.travelled(by_bucket[bucket]))
                 if ticked and clock is not None:
                     sent += running.tick(clock)
-                if end:
+                if over:
                     sent += running.end()
-                self.ran(stage.number, bucket, running, end=end)
+                self.ran(stage.number, bucket, running, end=over)
             self._sent(sent, arrived, left, stage.outlet.way.channel)
         for channel in self.plan.sink.channels:
             edge = self.plan.edge_of(channel)
@@ -98,7 +99,7 @@ class InProcess:
                 left[source.channel] += task.elements([read])
             else:
                 for packet in self.travelled(task.packets([read], number << 40, lambda: clock)):
-                    self._arrive(packet, arrived)
+                    self._arrive(packet, arrived, source.channel)
 
     def _sent(
         self, sent: list[Packet], arrived: dict[int, list[Packet]], left: dict[int, list[pa.Table]], channel: int
@@ -107,22 +108,26 @@ class InProcess:
         tables = [packet.table for packet in sent if packet.kind == "final"]
         for packet in sent:
             if packet.kind != "final":
-                self._arrive(packet, arrived)
+                self._arrive(packet, arrived, channel)
         if edge is None or edge.target is None:
             left[channel] += tables
             return
         for table in tables:
             for packet in EdgeTask(edge).packets([stepped(edge, table)]):
-                self._arrive(packet, arrived)
+                self._arrive(packet, arrived, channel)
 
-    def _arrive(self, packet: Packet, arrived: dict[int, list[Packet]]) -> None:
+    def _arrive(self, packet: Packet, arrived: dict[int, list[Packet]], by: int) -> None:
+        """A packet that has come by a channel. Rows to be shown name their source, wherever they pass."""
         if packet.kind == "figures":
             self.figures.append(packet.report)
         else:
-            arrived[packet.channel].append(packet)
+            arrived[by if packet.kind in ("late", "invalid") else packet.channel].append(packet)
 
     def _leaving(self, edge: Edge, table: pa.Table) -> Iterator[pa.Table]:
         table = stepped(edge, table)
+        for packet in reports_of(table):
+            if packet.kind in ("late", "invalid"):
+                yield self.plan.sink.shape.assemble_marked(packet.kind, packet.channel, packet.table)
         elements = elements_of(table, tuple(each.name for each in edge.result))
         elements = elements.take(elements.ts < elements.te) if self.plan.sink.shape.validity else elements
         if len(elements):
