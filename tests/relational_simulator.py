@@ -249,27 +249,35 @@ def without_stage(relation: Relation, method: str = "direct") -> bool:
 
 def late_rows(case: Case) -> int:
     """How many late rows are counted: at each leaf those that come to a stage. That is, those that are valid at some
-    instant and that the selections directly above the leaf leave; in a row window all, since they would count there.
+    instant and that the selections above the leaf, up to the first stage, leave; in a row window all, since they would
+    count there.
     """
-    return sum(_late(case, each) for each in _read(case.relation))
+    found = 0
+    for relation in (each for some in _read(case.relation, case.method) for each in some):
+        (leaf,) = leaves(relation)
+        late = case.late[leaf.source]
+        counts = isinstance(leaf.window, Rows)
+        found += sum(counts or bool(evaluate(relation, {leaf.source: [row]}, case.conditions)) for row in late)
+    return found
 
 
-def _late(case: Case, relation: Relation) -> int:
-    (leaf,) = leaves(relation)
-    if isinstance(leaf.window, Rows):
-        return len(case.late[leaf.source])
-    return sum(bool(evaluate(relation, {leaf.source: [row]}, case.conditions)) for row in case.late[leaf.source])
+def _read(relation: Relation, method: str) -> tuple[list[Relation], list[Relation]]:
+    """The leaves, each under the selections and projections up to the first stage: those that have met none yet, and
+    the others. Plus and minus tuples are made in a stage, directly above.
+    """
+    if isinstance(relation, Stream):
+        return [relation], []
+    below = [_read(child, method) for child in relation.children]
+    rising, others = ([one for some in each for one in some] for each in zip(*below, strict=True))
+    if isinstance(relation, Selection | Projection):
+        return [replace(relation, child=each) for each in rising], others
+    if isinstance(relation, Union) and method == "direct":
+        return [Projection(each, _renamed(each, relation)) for each in rising], others
+    return [], rising + others
 
 
-def _read(relation: Relation) -> Iterator[Relation]:
-    """The leaves, each with the selections and projections directly above it."""
-    below = relation
-    while isinstance(below, Selection | Projection):
-        (below,) = below.children
-    if isinstance(below, Stream):
-        yield relation
-    else:
-        yield from (each for child in relation.children for each in _read(child))
+def _renamed(part: Relation, union: Union) -> tuple[tuple[str, str], ...]:
+    return tuple((new, f"`{old}`") for new, old in zip(union.columns, part.columns, strict=True))
 
 
 def compare(case: Case, tables: list[pa.Table]) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamjoin.algebra import TimeAxis
+from streamjoin.algebra import Rows, TimeAxis
 from streamjoin.plan.types import Fields, Type
 from streamjoin.runtime.lateness import Complete, Lateness, Timeless
 from streamjoin.runtime.naming import Shape
@@ -99,6 +99,12 @@ class Source:
     def complete(self) -> bool:
         """Whether it is there from the start."""
         return isinstance(self.lateness, Complete) and not isinstance(self.lateness, Timeless)
+
+    @property
+    def reports(self) -> bool:
+        """Whether every bucket hears of its times: on a stream, and where a window ends with the last row of all."""
+        window = self.reading.window
+        return not self.complete or (isinstance(window, Rows) and window.drain)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class SourceTask:
             yield from target.placed(elements, batch)
         if not figures["rows_in"]:
             return
-        if not source.complete:
+        if source.reports:
             now = None if clock is None else clock()
             report = measuring.report() | ({} if now is None else {"clock": now})
             yield from target.everywhere("progress", report)

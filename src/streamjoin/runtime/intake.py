@@ -149,7 +149,7 @@ class Intake:
             else:
                 arrived.shown.append(packet)
         for packet in told:
-            self._hear(self.channels[packet.channel], packet.report)
+            self.hear(packet)
         for number in sorted(rows):
             arrived.batches[number] = Batch.concat(rows[number])
         return arrived
@@ -159,7 +159,9 @@ class Intake:
         self.clock = clock if self.clock is None else max(self.clock, clock)
         self.first_clock = self.clock if self.first_clock is None else self.first_clock
 
-    def _hear(self, channel: RunningChannel, report: Report) -> None:
+    def hear(self, packet: Packet) -> None:
+        """A channel says how far it is."""
+        channel, report = self.channels[packet.channel], packet.report
         channel.heard(report)
         if report.get("clock") is not None:
             self.tick(report["clock"])
@@ -226,8 +228,9 @@ class Intake:
 
     @property
     def newest(self) -> int:
-        """The largest time stamp of all sources."""
-        return max((channel.largest for channel in self.channels.values()), default=NEVER)
+        """The largest time stamp of all sources that go on."""
+        going_on = (channel for channel in self.channels.values() if not channel.config.ended)
+        return max((channel.largest for channel in going_on), default=NEVER)
 
     def to_json(self) -> dict[str, Any]:
         """To be stored."""

@@ -154,24 +154,28 @@ class Complete(Lateness):
 
 
 class RunningComplete(RunningLateness):
-    """Nothing is to be learned."""
+    """Nothing is to be learned but its last time stamp, where anybody asks."""
+
+    def __init__(self) -> None:
+        self.seen = NEVER
 
     def heard(self, report: Report) -> None:
-        """It has ended."""
+        if report["largest"] is not None:
+            self.seen = max(self.seen, report["largest"])
 
     @property
     def largest(self) -> int:
-        return NEVER
+        return self.seen
 
     @property
     def progress(self) -> int:
         return FOREVER
 
     def to_json(self) -> Any:
-        return None
+        return self.seen
 
     def restore(self, stored: Any) -> None:
-        """There is nothing to know."""
+        self.seen = stored
 
 
 @dataclass(frozen=True)

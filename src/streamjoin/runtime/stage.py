@@ -74,7 +74,11 @@ class RunningStage:
 
     def put(self, packets: Iterable[Packet]) -> None:
         """Rows of an input that is there before the stream begins: they wait for the first micro-batch."""
-        self.put_aside |= {uuid.uuid4().hex: packet for packet in packets}
+        for packet in packets:
+            if packet.kind == "progress":
+                self.intake.hear(packet)
+            else:
+                self.put_aside[uuid.uuid4().hex] = packet
 
     def tick(self, clock: int) -> Iterator[Packet]:
         """Nothing has come, and it is so late now."""

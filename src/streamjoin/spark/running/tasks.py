@@ -42,7 +42,8 @@ class PackSource:
         if self.clocked:
             batches = clock.taken_off(batches)
         for packet in task.packets(collected(batches, task.schema), first_arrival(), clock):
-            if self.told or packet.kind not in ("progress", "figures"):
+            asked = packet.kind == "progress" and self.source.complete  # a window ends with the last row
+            if self.told or asked or packet.kind not in ("progress", "figures"):
                 yield from pack(packet, self.labels)
 
 
