@@ -99,7 +99,7 @@ def test_late_rows_are_counted_or_fail_and_lateness_must_be_said(spark: SparkSes
     other.add([[row(1, 0, 100)], []])
     other.add([[row(2, 0, 20)], []])
     failing = other.start(query(spark, text, other.frames(streaming=True), 1, late="fail"))
-    with pytest.raises(Exception, match="behind the progress of their stream"):
+    with pytest.raises(Exception, match="behind its progress"):
         failing.awaitTermination()
 
 
@@ -109,9 +109,9 @@ JOINED = "SELECT R.id, R.k AS key FROM R [4 SECONDS], S [4 SECONDS] WHERE R.k = 
 @pytest.mark.parametrize(
     ("before", "after", "buckets", "differs"),
     [
-        ("SELECT id FROM R [ROWS 4]", "SELECT id FROM R [ROWS 5]", 1, "operator"),
+        ("SELECT id FROM R [ROWS 4]", "SELECT id FROM R [ROWS 5]", 1, "window"),
         (JOINED, JOINED, 2, "buckets"),
-        (JOINED, JOINED.replace("R.k =", "R.id ="), 1, "query"),  # columns of one type: state of the same form
+        (JOINED, JOINED.replace("R.k =", "R.id ="), 1, "keys"),  # columns of one type: state of the same form
         (JOINED, JOINED.replace("S [4", "S [9"), 1, "query"),
     ],
 )

@@ -38,8 +38,7 @@ class InProcess:
 
     def batch(self, rows: Rows) -> Iterator[pa.Table]:
         """All rows at once, and then the end: what leaves."""
-        yield from self.micro_batch(rows)
-        yield from self.end()
+        yield from self._run(rows, None, end=True)
 
     def micro_batch(self, rows: Rows, *, clock: int | None = None) -> Iterator[pa.Table]:
         """Rows of some sources arrive; what leaves, as the user sees it."""
@@ -65,14 +64,16 @@ class InProcess:
                 for packet in arrived.pop(channel, ()):
                     by_bucket[packet.bucket].append(packet)
             sent: list[Packet] = []
-            for bucket in range(stage.buckets) if end or ticked else sorted(by_bucket):
+            # One whose inputs are all complete is over as soon as it has run: its readers take it to have ended.
+            everywhere, over = (end or ticked) and not stage.complete, end or stage.complete
+            for bucket in range(stage.buckets) if everywhere else sorted(by_bucket):
                 running = self._stage(stage.number, bucket)
                 sent += running.take(self.travelled(by_bucket[bucket]))
                 if ticked and clock is not None:
                     sent += running.tick(clock)
-                if end:
+                if over:
                     sent += running.end()
-                self.ran(stage.number, bucket, running, end=end)
+                self.ran(stage.number, bucket, running, end=over)
             self._sent(sent, arrived, left, stage.outlet.way.channel)
         for channel in self.plan.sink.channels:
             edge = self.plan.edge_of(channel)

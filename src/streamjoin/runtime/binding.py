@@ -24,7 +24,7 @@ from streamjoin.kernels import hash_integers, order_keys
 from streamjoin.operators import Results
 from streamjoin.state import Batch
 from streamjoin.state.batch import Indices
-from streamjoin.state.columns import codes_are_exact, finite, group_codes, number_values, row_hashes
+from streamjoin.state.columns import codes_are_exact, finite, group_codes, number_values, row_hashes, time_values
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class RowBinding:
 
     `groups` and `ties` are for row windows: the columns that make a group, and those that say who came first among
     equal time stamps. `forget_after` gives an event join the distance from a row's time to the instant from which it
-    can be forgotten. `ordered`: no column is read as time, it is the first value, whatever that counts.
+    can be forgotten. `time`: the column that says when a row is, where that is not when the element came to be.
+    `ordered`: no column is read as time, it is the first value, whatever that counts.
     """
 
     payload: tuple[str, ...]
@@ -46,11 +47,15 @@ class RowBinding:
     forget_after: int | None = None
     timeless: bool = False
     ordered: bool = False
+    time: str | None = None
 
     def bind(self, elements: Results) -> Batch:
         """Elements as rows of an operator."""
         table, ts, te = elements.payload, elements.ts, elements.te
         group, matchable = group_codes([table[name] for name in self.keys], len(ts))
+        if self.time is not None:
+            own, present = time_values(table[self.time])
+            ts = np.where(present, own, NEVER if self.timeless else ts)
         if self.timeless:
             matchable &= ts > NEVER
         if self.forget_after is not None:

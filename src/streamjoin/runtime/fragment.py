@@ -24,7 +24,7 @@ from streamjoin.algebra import NEVER
 from streamjoin.operators import Footprint, Operator, Output, Results
 from streamjoin.operators.contract import Context
 from streamjoin.runtime.binding import RowBinding
-from streamjoin.runtime.intake import HIDDEN
+from streamjoin.runtime.intake import HIDDEN, earlier
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import Batch, Ends, Snapshot
 from streamjoin.state.history import tie_order
@@ -45,10 +45,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Inner:
-    """A node's input from another node of the fragment, and how its results are read."""
+    """A node's input from another node of the fragment, and how its results are read. `behind`: how far behind the
+    other's progress the times are by which they are read.
+    """
 
     node: int
     binding: RowBinding
+    behind: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,10 @@ class Fragment:
             yield from self._emit(at, operator.on_batches_end())
             yield from self._settle(at, node, operator)
             for number, feed in enumerate(node.feeds):
-                time = progress[feed.input] if isinstance(feed, Entry) else self.operators[feed.node].progress
+                if isinstance(feed, Entry):
+                    time = progress[feed.input]
+                else:
+                    time = earlier(self.operators[feed.node].progress, feed.behind)
                 yield from self._emit(at, operator.on_progress(number, time))
 
     def end(self) -> Iterator[Output]:

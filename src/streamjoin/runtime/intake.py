@@ -46,6 +46,7 @@ class Channel:
     label: str = ""
     prefix: str = ""  # of the columns' names, which errors leave out
     whole: bool = False  # rows bring their whole row of the source along, to be shown when they are late
+    behind: int = 0  # of a stage: how far behind its progress the times are by which its rows are read
 
     @property
     def from_source(self) -> bool:
@@ -98,7 +99,9 @@ class RunningChannel:
         """How far it is by what it has said itself."""
         if self.config.complete:
             return FOREVER
-        return self.lateness.progress if self.lateness is not None else min(self.reached.values())
+        if self.lateness is not None:
+            return self.lateness.progress
+        return earlier(min(self.reached.values()), self.config.behind)
 
     @property
     def largest(self) -> int:
@@ -242,6 +245,15 @@ class Intake:
         self.first_clock, self.clock = stored["first_clock"], stored["clock"]
         for number, known in stored["channels"]:
             self.channels[number].restore(known)
+
+
+def earlier(progress: int, ticks: int) -> int:
+    """Progress so many ticks ago; the infinities stay.
+
+    >>> earlier(7, 2), earlier(FOREVER, 2) == FOREVER, earlier(NEVER + 1, 2) == NEVER
+    (5, True, True)
+    """
+    return progress if progress == FOREVER else max(NEVER, progress - ticks)
 
 
 def _without_whole(batch: Batch) -> Batch:

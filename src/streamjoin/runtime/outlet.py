@@ -113,6 +113,13 @@ class ToUser:
     channel: int
     shape: Shape
 
+    def alive(self, results: Results) -> Results:
+        """Those that are in any snapshot: what ends where it begins is shown to nobody. Events have no validity."""
+        if self.shape.validity is None:
+            return results
+        alive = results.ts < results.te
+        return results if alive.all() else results.take(alive)
+
     def results(self, bucket: int, results: Results) -> Iterator[Packet]:
         yield Packet(bucket, self.channel, "final", self.shape.assemble(results))
 
@@ -173,6 +180,8 @@ class RunningOutlet:
             yield from self._in_turn(known)
 
     def _in_turn(self, results: Results) -> Iterator[Packet]:
+        if self.config.leaves == "settled" and isinstance(self.config.way, ToUser):
+            results = self.config.way.alive(results)
         if self.config.ordered:
             self.held.add(results)
         elif len(results):

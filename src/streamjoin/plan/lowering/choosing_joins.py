@@ -23,6 +23,7 @@ from streamjoin.plan.lowering.joining import (
 )
 from streamjoin.plan.lowering.matching_joins import lower_interval
 from streamjoin.plan.lowering.predicates import Sides, bind_predicates
+from streamjoin.plan.lowering.streams import is_axis
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import GridAxis, Matching
 
@@ -118,7 +119,13 @@ def lower_best_match(join: tree.BestMatchJoin, sides: Sides, needed: frozenset[s
     bindings = bindings_of(
         payload, keys, dimensions, forget_after=forget, timeless=in_steps, ordered=not in_steps
     )  # fmt: skip
-    return JoinParts(config, partitioning, bindings, payload, tuple(keys), join.how, matched_by=dimensions)
+    times: tuple[tuple[str, int], ...] = ()
+    names = join.dimensions[0][:2]
+    if not in_steps and isinstance(reach, int) and all(is_axis(sides.type(*each).arrow) for each in enumerate(names)):
+        times = tuple((name, reach) for name in names)  # a pair is as new as the row that chose
+    return JoinParts(
+        config, partitioning, bindings, payload, tuple(keys), join.how, times=times, matched_by=dimensions
+    )  # fmt: skip
 
 
 def grid_of(dimensions: Sequence[Predicate]) -> tuple[GridAxis, ...]:

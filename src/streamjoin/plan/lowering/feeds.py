@@ -118,6 +118,7 @@ class StageFeed:
     steps: tuple[Step, ...] = ()
     raw: Fields = ()  # before the steps
     times: tuple[tuple[str, int], ...] = ()  # of events: columns that follow its progress, and how far behind
+    read_by: tuple[str, int] | None = None  # the one of them that its reader takes for the time
 
     @property
     def complete(self) -> bool:
@@ -217,4 +218,5 @@ def channel_of(feed: Feed, number: int) -> Channel:
     if isinstance(feed, SourceFeed):
         info = feed.info
         return Channel(number, info.lateness, late=info.late, label=info.label, prefix=info.prefix, whole=info.whole)
-    return Channel(number, buckets=feed.draft.buckets, complete=feed.complete)
+    behind = 0 if feed.read_by is None else feed.read_by[1]
+    return Channel(number, buckets=feed.draft.buckets, complete=feed.complete, behind=behind)

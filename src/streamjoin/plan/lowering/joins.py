@@ -24,6 +24,7 @@ from streamjoin.plan.lowering.predicates import Sides
 from streamjoin.plan.lowering.streams import Streams, TimeLine
 from streamjoin.plan.relation import (
     EVENT_JOINS,
+    BestMatchJoin,
     IntervalJoin,
     Join,
     Projection,
@@ -76,11 +77,11 @@ class JoinLowering(ABC):
         return self._filtered(join, self._joined(parts, sides.parts))
 
     def lower_event_join(self, join: Any, needed: frozenset[str]) -> Lowered:
-        times = (None, None) if join.times is None else join.times
+        times = _times(join)
         asked = needed | join.decides_by
         timeless = not isinstance(join, IntervalJoin)
         left, right = (
-            self._events(child, asked & frozenset(child.columns), time, timeless)
+            self._events(child, asked & frozenset(child.columns), time, timeless, declared=join.times is not None)
             for child, time in zip(join.children, times, strict=True)
         )
         setting = self._setting(join, (left, right))
@@ -93,8 +94,10 @@ class JoinLowering(ABC):
         theta = getattr(join, "theta", None)
         return joined if theta is None or join.how != "inner" else joined.selected(theta)
 
-    def _events(self, child: Relation, needed: frozenset[str], time: str | None, timeless: bool) -> Lowered:
-        """Events, and the column that says when they are."""
+    def _events(
+        self, child: Relation, needed: frozenset[str], time: str | None, timeless: bool, *, declared: bool
+    ) -> Lowered:
+        """Events, and the column that says when they are. Unless it is `declared` they are only ordered by it."""
         feed = self.streams.feed(child, needed)
         if feed is None:
             if not isinstance(_below(child), EVENT_JOINS):
@@ -104,21 +107,25 @@ class JoinLowering(ABC):
                 )
             return self._events_of_join(child, needed, time)
         reading = replace(feed.reading, timeless=timeless)
-        if time is not None:
+        if time is not None and declared:
             self.time.share(feed.info, type_of(feed.fields, time))
             reading = replace(reading, time=time, called=(time.removeprefix(feed.info.prefix),))
         return Lowered((replace(feed, reading=reading),))
 
     def _events_of_join(self, child: Relation, needed: frozenset[str], time: str | None) -> Lowered:
+        """Results of a join, read by one of its time columns. That of a stream must follow the join's progress."""
         lowered = self.lower(child, needed)
-        feed = lowered.feeds[0]
-        behind = dict(feed.times) if isinstance(feed, StageFeed) else {}
-        if time is not None and time not in behind:
+        (feed,) = lowered.feeds
+        assert isinstance(feed, StageFeed)
+        if time is None:
+            return lowered
+        behind = dict(feed.times)
+        if time not in behind and not lowered.complete:
             raise UnsupportedError(
                 f"{time} does not follow the progress of the join that it comes from",
                 hint="join by the time of its left input",
             )
-        return lowered
+        return Lowered((replace(feed, read_by=(time, behind.get(time, 0))),))
 
     def _setting(self, join: Relation, children: tuple[Lowered, Lowered]) -> Setting:
         late = tuple("join" if _joins_late(child) else "drop" for child in children)
@@ -145,9 +152,10 @@ class JoinLowering(ABC):
         replicated = getattr(parts.config, "replicated", (False, False))
         feeds: list[Entry | Inner] = []
         for number, child in enumerate(children):
-            binding = replace(parts.bindings[number], placed_by=tuple(key[number] for key in keys))
+            time, behind = _read_by(child)
+            binding = replace(parts.bindings[number], placed_by=tuple(key[number] for key in keys), time=time)
             if number in fused:
-                feeds.append(Inner(fused[number], replace(binding, placed_by=())))
+                feeds.append(Inner(fused[number], replace(binding, placed_by=()), behind))
                 continue
             follow, judged_by = replicated[number], parts.judged_by[number]
             given = self.closing.attached(child.feeds, binding, parts.partitioning, number, follow, judged_by)
@@ -215,6 +223,19 @@ def _placed_by(
     sides = {"inner": (0, 1), "left": (0,), "semi": (0,), "anti": (0,), "right": (1,), "full": ()}[parts.how]
     tuples = (tuple(key[number] for key in keys) for number in sides)
     return tuple(each for each in tuples if set(each) <= set(names))
+
+
+def _times(join: Any) -> tuple[str | None, str | None]:
+    """The columns of a join's children by which it follows their progress."""
+    if join.times is None and isinstance(join, BestMatchJoin):
+        one, two, _ = join.dimensions[0]
+        return one, two
+    return (None, None) if join.times is None else join.times
+
+
+def _read_by(child: Lowered) -> tuple[str | None, int]:
+    feed = child.feeds[0]
+    return (None, 0) if isinstance(feed, SourceFeed) or feed.read_by is None else feed.read_by
 
 
 def _joins_late(child: Lowered) -> bool:

@@ -83,7 +83,9 @@ def _temporal(
     options = {} if forget is None else {"forget_after": forget}
     bindings = bindings_of(payload, keys, predicates, **options)
     judged_by = ((), ()) if expression is None else expression.columns()
-    times = () if not isinstance(join, IntervalJoin) else tuple((name, 0) for name in join.times)
+    times: tuple[tuple[str, int], ...] = ()
+    if isinstance(join, IntervalJoin):  # a pair is as new as the newer of the two
+        times = ((join.times[0], max(0, join.upper)), (join.times[1], max(0, -join.lower)))
     return JoinParts(
         config, partitioning, bindings, payload, tuple(keys), join.how, (judged_by[0], judged_by[1]), times, predicates
     )

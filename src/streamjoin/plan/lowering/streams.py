@@ -70,6 +70,11 @@ def axis_of(kind: Type, info: SourceInfo) -> TimeAxis:
     )
 
 
+def is_axis(kind: pa.DataType) -> bool:
+    """Whether a column of this type counts time."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind))
+
+
 @dataclass
 class Streams:
     """Makes feeds of streams and of what stands directly above them."""
