@@ -169,8 +169,8 @@ class Closing:
             assert time is not None
             fields += [Field(name, time) for name in validity]
         fields += [Field(flag, boolean) for flag in flags]
-        whole = {channel: struct_type(source.shown) for channel, source in infos}
-        fields += [Field(each.name, whole[each.channel]) for each in marked]
+        rows = dict(infos)
+        fields += [Field(each.name, struct_type(rows[each.channel].shown)) for each in marked]
         fields += [Field(CHANGE, text)] * leaving.change
         if when is not None:
             assert time is not None
