@@ -194,12 +194,17 @@ class Lowering:
         if len(parts) == 1:
             return self._unary(config, parts[0], binding, names, fields)
         draft = Draft(self.leaving.buckets)
-        entries = tuple(
-            Entry(draft.add_input(self.closing.attached(part.feeds, binding, Partitioning(draft.buckets), number=0)))
-            for part in parts
-        )
-        node = draft.add_node(Node(config, entries, names, self._producer()))
-        return Lowered((StageFeed(draft, node, fields, (names,)),))
+        fused, placed_by = _fused_parts(parts, names, draft.buckets)
+        feeds: list[Entry | Inner] = []
+        for part in parts:
+            feed = part.feeds[0]
+            if isinstance(feed, StageFeed) and any(feed is one for one in fused):
+                feeds.append(Inner(feed.node + draft.absorb(feed.draft), replace(binding, placed_by=())))
+                continue
+            placed = replace(binding, placed_by=placed_by)
+            feeds.append(Entry(draft.add_input(self.closing.attached(part.feeds, placed, Partitioning(draft.buckets)))))
+        node = draft.add_node(Node(config, tuple(feeds), names, self._producer()))
+        return Lowered((StageFeed(draft, node, fields, (placed_by,)),))
 
     def _to_stream(self, child: Lowered) -> Lowered:
         kind = self.leaving.to_stream
@@ -396,6 +401,21 @@ def _meet_already(feed: StageFeed, by: tuple[str, ...], buckets: int) -> bool:
     if feed.draft.buckets == 1:
         return buckets == 1
     return bool(by) and any(set(names) <= set(by) for names in feed.placed_by)
+
+
+def _fused_parts(
+    parts: Sequence[Lowered], names: tuple[str, ...], buckets: int
+) -> tuple[list[StageFeed], tuple[str, ...]]:
+    """The parts of a set operator that it can share a stage with, and the columns by which the others are placed."""
+    feeds = [part.feeds[0] for part in parts if len(part.feeds) == 1]
+    ready = [feed for feed in feeds if isinstance(feed, StageFeed) and not feed.steps and feed.draft.buckets == buckets]
+    if buckets == 1:
+        return ready, names
+    ways = list(dict.fromkeys(by for feed in ready for by in feed.placed_by if by and set(by) <= set(names)))
+    if not ways:
+        return [], names
+    best = max(ways, key=lambda by: sum(by in feed.placed_by for feed in ready))
+    return [feed for feed in ready if best in feed.placed_by], best
 
 
 def _fused(parts: JoinParts, children: Sequence[Lowered]) -> tuple[dict[int, int], tuple[tuple[str, str], ...]]:
