@@ -1,4 +1,4 @@
-"""From a relational tree to a physical plan: which operators it has, which of them share a stage, what Spark computes."""
+"""From a relational tree to a physical plan: its operators, which of them share a stage, and what Spark computes."""
 
 from __future__ import annotations
 
