@@ -159,12 +159,17 @@ class Lowering(JoinLowering):
         if len(parts) == 1:
             return self._unary(config, parts[0], binding, names, fields)
         draft = Draft(self.leaving.buckets)
-        entries = tuple(
-            Entry(draft.add_input(self.closing.attached(part.feeds, binding, Partitioning(draft.buckets), number=0)))
-            for part in parts
-        )
-        node = draft.add_node(Node(config, entries, names, self._producer()))
-        return Lowered((StageFeed(draft, node, fields, (names,)),))
+        fused, placed_by = _fused_parts(parts, names, draft.buckets)
+        feeds: list[Entry | Inner] = []
+        for part in parts:
+            feed = part.feeds[0]
+            if isinstance(feed, StageFeed) and any(feed is one for one in fused):
+                feeds.append(Inner(feed.node + draft.absorb(feed.draft), replace(binding, placed_by=())))
+                continue
+            placed = replace(binding, placed_by=placed_by)
+            feeds.append(Entry(draft.add_input(self.closing.attached(part.feeds, placed, Partitioning(draft.buckets)))))
+        node = draft.add_node(Node(config, tuple(feeds), names, self._producer()))
+        return Lowered((StageFeed(draft, node, fields, (placed_by,)),))
 
     def _to_stream(self, child: Lowered) -> Lowered:
         kind = self.leaving.to_stream
