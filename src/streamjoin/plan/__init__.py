@@ -1,1 +1,1 @@
-"""What is to be done: logical nodes, rules, planner, explain."""
+"""What is to be done, and how: trees of relations, rules, the lowering, physical plans, explain."""

@@ -10,7 +10,7 @@
 | Aggregation | pieces between the starts and ends of a group's elements | of one group, or all of them |
 
 Where an operator's rows meet already where its child has them, and Spark computes nothing between, both are one
-fragment in one stage: nothing crosses an exchange. With one bucket that is always so.
+fragment in one stage: nothing crosses an exchange. With one bucket that is so for all but set operators of two.
 """
 
 from __future__ import annotations
