@@ -246,6 +246,21 @@ def _meet_already(feed: StageFeed, by: tuple[str, ...], buckets: int) -> bool:
     return bool(by) and any(set(names) <= set(by) for names in feed.placed_by)
 
 
+def _fused_parts(
+    parts: Sequence[Lowered], names: tuple[str, ...], buckets: int
+) -> tuple[list[StageFeed], tuple[str, ...]]:
+    """The parts of a set operator that it can share a stage with, and the columns by which the others are placed."""
+    feeds = [part.feeds[0] for part in parts if len(part.feeds) == 1]
+    ready = [feed for feed in feeds if isinstance(feed, StageFeed) and not feed.steps and feed.draft.buckets == buckets]
+    if buckets == 1:
+        return ready, names
+    ways = list(dict.fromkeys(by for feed in ready for by in feed.placed_by if by and set(by) <= set(names)))
+    if not ways:
+        return [], names
+    best = max(ways, key=lambda by: sum(by in feed.placed_by for feed in ready))
+    return [feed for feed in ready if best in feed.placed_by], best
+
+
 def aggregate_type(arrow: pa.DataType) -> Type:
     """The type of an aggregate's result."""
     if pa.types.is_decimal(arrow):
