@@ -59,6 +59,47 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class OfOne(Relation):
+    """A relation made of one other: its columns are the child's, unless it says otherwise."""
+
+    child: Relation
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class OfTwo(Relation):
+    """A relation made of two others: its columns are the left child's, unless it says otherwise."""
+
+    left: Relation
+    right: Relation
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class OfPairs(OfTwo):
+    """A join: the columns of both children, or of the left one alone."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        left_only = getattr(self, "how", "inner") in ("semi", "anti")
+        return self.left.columns if left_only else self.left.columns + self.right.columns
+
+
+@dataclass(frozen=True)
 class Stream(Relation):
     """The stream `source` through a window. `reads` has, for each column, its name here and in the stream.
 
@@ -81,35 +122,21 @@ class Stream(Relation):
 
 
 @dataclass(frozen=True)
-class Selection(Relation):
+class Selection(OfOne):
     """The elements for which the condition is true (neither false nor NULL)."""
 
-    child: Relation
     condition: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.child.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
 
 
 @dataclass(frozen=True)
-class Projection(Relation):
+class Projection(OfOne):
     """Columns computed from the child's: for each its name, and the expression."""
 
-    child: Relation
     computed: tuple[tuple[str, str], ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.computed)
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
 
 
 @dataclass(frozen=True)
@@ -128,56 +155,26 @@ class Union(Relation):
 
 
 @dataclass(frozen=True)
-class Distinct(Relation):
+class Distinct(OfOne):
     """At each instant every payload at most once. NULLs are equal here, and so are NaNs."""
 
-    child: Relation
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.child.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True)
-class Difference(Relation):
+class Difference(OfTwo):
     """At each instant the payloads of the left child that the right one has not; `every`: max(0, m - n) times."""
 
-    left: Relation
-    right: Relation
     every: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.left.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True)
-class Intersection(Relation):
+class Intersection(OfTwo):
     """At each instant the payloads that both children have; `every`: min(m, n) times."""
 
-    left: Relation
-    right: Relation
     every: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.left.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True)
-class Join(Relation):
+class Join(OfPairs):
     """Pairs of elements that match while both are valid.
 
     `predicates` are `Equals`, `Band`, `Overlaps` and `Within` over column names, the left child's first; `theta` is any
@@ -186,8 +183,6 @@ class Join(Relation):
     to run it: what ordered emission holds back, and the size of the cells of a grid.
     """
 
-    left: Relation
-    right: Relation
     predicates: tuple[Predicate, ...] = ()
     theta: str | None = None
     how: How = "inner"
@@ -200,22 +195,13 @@ class Join(Relation):
     def decides_by(self) -> frozenset[str]:
         return _read_by(self.predicates) | set(columns_of(self.theta or ""))
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.left.columns if self.how in ("semi", "anti") else self.left.columns + self.right.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
-class Aggregation(Relation):
+class Aggregation(OfOne):
     """For each group, between two neighbouring instants at which one of its elements starts or ends, one element. No
     element where the group is empty. Without keys everything is one group. NULL keys are a group.
     """
 
-    child: Relation
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
 
@@ -223,20 +209,14 @@ class Aggregation(Relation):
     def columns(self) -> tuple[str, ...]:
         return self.keys + tuple(aggregate.name for aggregate in self.aggregates)
 
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True)
-class IntervalJoin(Relation):
+class IntervalJoin(OfPairs):
     """Pairs of events with `lower <= right time - left time <= upper`, in ticks, that match by the other conditions.
 
     `times` are columns of the two children; everything else as for `Join`, by row.
     """
 
-    left: Relation
-    right: Relation
     times: tuple[str, str]
     lower: int
     upper: int
@@ -251,25 +231,15 @@ class IntervalJoin(Relation):
     def decides_by(self) -> frozenset[str]:
         return _read_by(self.predicates) | set(columns_of(self.theta or "")) | set(self.times)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.left.columns if self.how in ("semi", "anti") else self.left.columns + self.right.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
-class AsOfJoin(Relation):
+class AsOfJoin(OfPairs):
     """Each left row with the nearest right row of its keys in one direction; `times` and `keys` are pairs of columns.
 
     `tolerance` is a number, or text such as "5 seconds". `how` is left or inner. `tie_break` are columns of the right
     child: the greatest by them is taken among rows of one time.
     """
 
-    left: Relation
-    right: Relation
     times: tuple[str, str]
     keys: tuple[tuple[str, str], ...] = ()
     direction: Direction = "backward"
@@ -283,17 +253,9 @@ class AsOfJoin(Relation):
         # Ties are broken by content: by all that there is of the right child.
         return frozenset((*self.times, *(name for key in self.keys for name in key), *self.right.columns))
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.left.columns + self.right.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
-class BestMatchJoin(Relation):
+class BestMatchJoin(OfPairs):
     """Each left row with the right rows near it that no other one dominates.
 
     `dimensions` has, for each, the left column, the right column and the largest distance: a number, or text such as
@@ -302,8 +264,6 @@ class BestMatchJoin(Relation):
     in steps, where it has no ticks of its own, and `choice.reach` says how many of them candidates can be apart.
     """
 
-    left: Relation
-    right: Relation
     dimensions: tuple[tuple[str, str, float | str], ...]
     keys: tuple[tuple[str, str], ...] = ()
     how: How = "left"
@@ -317,24 +277,14 @@ class BestMatchJoin(Relation):
         pairs = (*self.keys, *(each[:2] for each in self.dimensions), self.times or ())
         return frozenset(name for pair in pairs for name in pair)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.left.columns + self.right.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
-class NearestJoin(Relation):
+class NearestJoin(OfPairs):
     """Each left row with the right rows of its keys that are nearest to it, within a radius; `how` is left or inner.
 
     With `times`, columns of the two children, only rows count whose times are at most the tolerance apart.
     """
 
-    left: Relation
-    right: Relation
     within: Within
     choice: NearestOf = field(default_factory=NearestOf)
     times: tuple[str, str] | None = None
@@ -346,14 +296,6 @@ class NearestJoin(Relation):
     def decides_by(self) -> frozenset[str]:
         pairs = (*self.keys, self.times or ())
         return _read_by((self.within,)) | {name for pair in pairs for name in pair} | set(self.right.columns)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.left.columns + self.right.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
 
 
 EVENT_JOINS = (IntervalJoin, AsOfJoin, NearestJoin, BestMatchJoin)
