@@ -21,6 +21,7 @@ from streamjoin.plan.physical import Compute, Edge, Filter, PhysicalPlan, Source
 from streamjoin.plan.tasks import EdgeTask, SourceTask
 from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT, elements_of, reports_of
 from streamjoin.runtime.fragment import KEEP
+from streamjoin.runtime.intake import HIDDEN
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
 
@@ -89,12 +90,7 @@ class InProcess:
     ) -> None:
         task = SourceTask(source)
         for number, table in enumerate(partitions):
-            columns = [table[column] for _, column in source.reads]
-            read = pa.table(columns, names=[name for name, _ in source.reads])
-            hidden = [name for name, _ in source.reads if name.startswith("__sjh_")]
-            for step in source.steps:
-                read = computed(read, step, hidden)
-            read = read.select(task.schema.names)
+            read = prepared(source, table)
             if source.target is None:
                 left[source.channel] += task.elements([read])
             else:
@@ -147,6 +143,16 @@ class InProcess:
     def ran(self, number: int, bucket: int, running: RunningStage, *, end: bool) -> None:
         """A bucket has taken a micro-batch."""
         self.figures.append(running.figures())
+
+
+def prepared(source: Source, table: pa.Table) -> pa.Table:
+    """Rows of a frame as a source's task reads them, with what Spark would compute of them."""
+    names = [name for name, _ in source.reads]
+    read = pa.table([table[column] for _, column in source.reads], names=names)
+    hidden = [name for name in names if name.startswith(HIDDEN)]
+    for step in source.steps:
+        read = computed(read, step, hidden)
+    return read.select(SourceTask(source).schema.names)
 
 
 def stepped(edge: Edge, table: pa.Table) -> pa.Table:
