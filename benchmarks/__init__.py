@@ -10,7 +10,8 @@
     micro_batches.py   the rules for streams: warm micro-batches count, equal results in every one first
     one_shot.py        a process for each streaming run
     lifetimes.py       the direct method against plus and minus tuples; lifetimes_queries.py has its queries and data,
-                       lifetimes_run.py the rules, insertion_sort.py the rival of lazy sorting
+                       lifetimes_plan.py what runs of them, lifetimes_run.py the rules, insertion_sort.py the rival of
+                       lazy sorting
     house.py           this state of the code against an earlier one, side by side: house_start.py, house_restore.py,
                        checkouts.py has both states
     race.py            the rules: interleaved repetitions, equal results first, then a ratio

@@ -20,11 +20,11 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.lifetimes_plan import Operators
 from streamjoin.algebra import FOREVER
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels.pairs import compiled
 from streamjoin.operators.temporal_join import RunningTemporalJoin
-from streamjoin.runtime.graph import Graph
 from streamjoin.state import Decided, SweepArea, TimeQueue
 
 Sorting = Literal["none", "lazy", "walking", "halving"]
@@ -122,15 +122,15 @@ class ExpiryArea(SweepArea):
         yield from super().purge(progress, ended=ended)
 
 
-def with_expiry_lists(graph: Graph, sorting: Sorting) -> Graph:
-    """The same graph; its joins' areas have such a list."""
-    for operator in graph.operators.values():
+def with_expiry_lists(operators: Operators, sorting: Sorting) -> Operators:
+    """The same operators; the areas of joins have such a list."""
+    for operator in operators.running:
         if isinstance(operator, RunningTemporalJoin) and sorting != "none":
             operator.areas = [
                 ExpiryArea(operator.config.matching, tracked, queue=_queue(sorting))
                 for tracked in operator.config.tracked
             ]
-    return graph
+    return operators
 
 
 def _queue(sorting: Sorting) -> TimeQueue | InsertionQueue:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from benchmarks.errors import UnequalResultsError
 from benchmarks.lifetimes_queries import QueryName, micro_batches
-from streamjoin.algebra import FOREVER
-from streamjoin.runtime.graph import Graph
+from streamjoin.plan.in_process import InProcess
+from streamjoin.plan.physical import PhysicalPlan
 
 VALIDITY = ("valid_from", "valid_to")
 
@@ -33,7 +33,7 @@ def changes_of(tables: Sequence[pa.Table]) -> pa.Table:
     both = []
     for name, change in zip(VALIDITY, (1, -1), strict=True):
         rows = whole.select([*payload, name]).rename_columns([*payload, "time"])
-        rows = rows.filter(pc.not_equal(rows["time"], FOREVER))
+        rows = rows.filter(pc.is_valid(rows["time"]))
         both.append(rows.append_column("change", pa.array(np.full(rows.num_rows, change))))
     keys = [*payload, "time"]
     added = pa.concat_tables(both).group_by(keys, use_threads=False).aggregate([("change", "sum")])
@@ -41,12 +41,12 @@ def changes_of(tables: Sequence[pa.Table]) -> pa.Table:
     return added.sort_by([(name, "ascending") for name in keys]).combine_chunks()
 
 
-def results_of(graph: Graph, query: QueryName, tuples: int, batch: int) -> list[pa.Table]:
+def results_of(plan: PhysicalPlan, query: QueryName, tuples: int, batch: int) -> list[pa.Table]:
     """All that a query gives for the first tuples of its streams, which then end."""
-    out: list[pa.Table] = []
-    for rows, progress in micro_batches(query, 0, tuples, batch):
-        out += graph.micro_batch(rows, progress)
-    return out + graph.end()
+    running, out = InProcess(plan), []
+    for rows, _ in micro_batches(query, 0, tuples, batch):
+        out += running.micro_batch({name: [table] for name, table in rows.items()})
+    return [*out, *running.end()]
 
 
 def check_equal(what: str, one: Sequence[pa.Table], two: Sequence[pa.Table]) -> int:

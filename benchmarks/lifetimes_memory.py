@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.lifetimes_plan import Operators
 from streamjoin.operators.row_window import RunningRowWindow
 from streamjoin.operators.temporal_join import RunningTemporalJoin
-from streamjoin.runtime.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Memory:
         return self.holders / self.nbytes if self.nbytes else 0.0
 
 
-def memory_of(graph: Graph) -> Memory:
-    """What the operators of a graph of the direct method keep now; of the other one no holders are found."""
+def memory_of(operators: Operators) -> Memory:
+    """What the operators of a plan by the direct method keep now; of the other one no holders are found."""
     total = holders = 0
-    for operator in graph.operators.values():
+    for operator in operators.running:
         total += operator.footprint.nbytes
         if isinstance(operator, RunningRowWindow):
             holders += operator.order.rings.holder_nbytes

@@ -23,14 +23,15 @@ from typing import Any, Final, get_args
 from benchmarks.errors import UnequalResultsError
 from benchmarks.lifetimes_equality import check_equal, results_of
 from benchmarks.lifetimes_memory import memory_of
-from benchmarks.lifetimes_queries import SCHEMAS, QueryName, Tables, WindowKind, micro_batches, sources, tree_of
+from benchmarks.lifetimes_plan import Operators, plan_of
+from benchmarks.lifetimes_queries import QueryName, Tables, WindowKind, micro_batches, sources, tree_of
 from streamjoin.algebra import Method
-from streamjoin.plan.lifetimes import build_graph
-from streamjoin.runtime.graph import Graph
+from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import Relation
 
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 MicroBatches = Sequence[tuple[Tables, dict[str, int]]]
-Build = Callable[..., Graph]
+Build = Callable[[Relation, Method], PhysicalPlan]
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,10 @@ QUICK: Final = Effort(batch=500, tuples=2_000, compared=1_500, repetitions=2)
 
 @dataclass
 class Lane:
-    """A graph that is fed, and what was measured of it."""
+    """Operators that are fed, and what was measured of them."""
 
     name: str
-    graph: Graph
+    operators: Operators
     seconds: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
@@ -61,7 +62,7 @@ class Lane:
             gc.collect()
         appeared, start, cpu = 0, time.perf_counter(), time.process_time()
         for rows, progress in batches:
-            for results in self.graph.changes(rows, progress).results:
+            for results in self.operators.changes(rows, progress):
                 if results.sign is None or results.sign[0] > 0:
                     appeared += len(results)
         if counted:
@@ -70,26 +71,26 @@ class Lane:
         return appeared
 
 
-def measure(query: QueryName, kind: WindowKind, size: int, effort: Effort, build: Build = build_graph) -> Any:
+def measure(query: QueryName, kind: WindowKind, size: int, effort: Effort, build: Build = plan_of) -> Any:
     """Both methods, with a window of this size over each input; what was measured, as plain values."""
     tree = tree_of(query, kind, size)
     equal = compare(query, kind, size, effort, build)
-    lanes = [Lane(method, build(tree, SCHEMAS, method)) for method in METHODS]
+    lanes = [Lane(method, Operators(build(tree, method))) for method in METHODS]
     tuples = run(query, size, effort, lanes)
     return {
         "tuples": tuples * len(sources(query)),
         "changes_compared": equal,
-        **{lane.name: {"seconds": lane.seconds, "cpu": lane.cpu, **described(lane.graph)} for lane in lanes},
+        **{lane.name: {"seconds": lane.seconds, "cpu": lane.cpu, **described(lane.operators)} for lane in lanes},
     }
 
 
-def compare(query: QueryName, kind: WindowKind, size: int, effort: Effort, build: Build = build_graph) -> int:
+def compare(query: QueryName, kind: WindowKind, size: int, effort: Effort, build: Build = plan_of) -> int:
     """Both methods on a prefix that a small window leaves behind many times; a larger one is made smaller for that."""
     small = min(size, effort.compared // 3)
     tree = tree_of(query, kind, small)
     results = [
         # The two are cut differently: that must not matter either.
-        results_of(build(tree, SCHEMAS, method), query, effort.compared, batch)
+        results_of(build(tree, method), query, effort.compared, batch)
         for method, batch in zip(METHODS, (effort.batch, effort.batch // 2 + 1), strict=True)
     ]
     return check_equal(f"{query} over a window of {small} {kind}", *results)
@@ -112,7 +113,7 @@ def run(query: QueryName, size: int, effort: Effort, lanes: Sequence[Lane]) -> i
     return steps * effort.batch
 
 
-def described(graph: Graph) -> dict[str, Any]:
-    """What a graph keeps."""
-    memory = memory_of(graph)
-    return {"nbytes": memory.nbytes, "holder_share": memory.share, "rows": graph.state_rows}
+def described(operators: Operators) -> dict[str, Any]:
+    """What they keep."""
+    memory = memory_of(operators)
+    return {"nbytes": memory.nbytes, "holder_share": memory.share, "rows": operators.state_rows}

@@ -6,49 +6,57 @@ side, as in the kernels' questions.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.workloads import Columns, Workload
-from streamjoin.algebra import Band, BestOf
-from streamjoin.operators import Results
-from streamjoin.plan.nodes import InputNode, JoinNode
-from streamjoin.plan.planner import JoinPlan, plan_join
-from streamjoin.runtime import finish, run_micro_batch
+from streamjoin.algebra import FOREVER
+from streamjoin.operators import Output, Results
+from streamjoin.plan.in_process import prepared
+from streamjoin.plan.lowering import Leaving, SourceInfo, lower
+from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import BestMatchJoin, Projection, Stream
+from streamjoin.plan.tasks import SourceTask
+from streamjoin.plan.types import Field, PlainTyping, plain_type
+from streamjoin.runtime.fragment import Fragment
 
 DIMENSIONS = ("x", "y", "z")
+SIDES = ("left", "right")
+_FIELDS = (*(Field(name, plain_type(pa.float64())) for name in DIMENSIONS), Field("id", plain_type(pa.int64())))
 
 
 def best_match(workload: Workload) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
     plan = _plan(float(workload.bounds["epsilon"]))
-    sides = (workload.left, workload.right)
-    batches = {number: plan.bindings[number].bind(_table(side)).batch for number, side in enumerate(sides)}
-    operator = plan.join.build()
+    sides = dict(zip(SIDES, (workload.left, workload.right), strict=True))
     chunks = []
-    for outputs in (run_micro_batch(operator, batches, {}), finish(operator)):
-        for output in outputs:
-            assert isinstance(output, Results)
-            chunks.append((_ids(output, 0), _ids(output, 1)))
-    return chunks
+    for output in _outputs(plan, sides):
+        assert isinstance(output, Results)
+        chunks.append(tuple(output.payload[f"{side}.id"].to_numpy() for side in SIDES))
+    return chunks  # type: ignore[return-value]
 
 
-def _plan(epsilon: float) -> JoinPlan:
-    schema = pa.schema([*((name, pa.float64()) for name in DIMENSIONS), ("id", pa.int64())])
-    return plan_join(
-        JoinNode(
-            inputs=(InputNode(schema, ("id",)), InputNode(schema, ("id",))),
-            predicates=tuple(Band(name, name, epsilon, epsilon) for name in DIMENSIONS),
-            choice=BestOf(),
-        )
-    )
+def _outputs(plan: PhysicalPlan, sides: dict[str, Columns]) -> Iterator[Output]:
+    (stage,), batches = plan.stages, {}
+    for number, source in enumerate(plan.sources):
+        assert source.target is not None
+        (elements,) = SourceTask(source).rows([prepared(source, _table(sides[source.name]))])
+        batches[number] = source.target.binding.bind(elements)
+    fragment = Fragment(stage.nodes, 0)
+    yield from chain(fragment.run(batches, {}, [FOREVER, FOREVER]), fragment.end())
+
+
+def _plan(epsilon: float) -> PhysicalPlan:
+    names = (*DIMENSIONS, "id")
+    left, right = (Stream(side, tuple((f"{side}.{name}", name) for name in names), None, None) for side in SIDES)
+    dimensions = tuple((f"left.{name}", f"right.{name}", epsilon) for name in DIMENSIONS)
+    joined = BestMatchJoin(left, right, dimensions, how="inner")
+    ids = Projection(joined, tuple((f"{side}.id", f"`{side}.id`") for side in SIDES))
+    return lower(ids, {side: SourceInfo(side, _FIELDS, side) for side in SIDES}, PlainTyping(), Leaving(validity=None))
 
 
 def _table(side: Columns) -> pa.Table:
     return pa.table({name: side[name] for name in (*DIMENSIONS, "id")})
-
-
-def _ids(results: Results, number: int) -> Any:
-    return results.payload[f"{number}.id"].to_numpy()

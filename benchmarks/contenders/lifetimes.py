@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.insertion_sort import with_expiry_lists
-from benchmarks.lifetimes_queries import SCHEMAS, micro_batches, sources, tree_of
+from benchmarks.lifetimes_plan import Operators, plan_of
+from benchmarks.lifetimes_queries import micro_batches, sources, tree_of
 from benchmarks.lifetimes_run import Effort, Lane, described, measure, run
 from benchmarks.one_shot import Answer, answer
-from streamjoin.plan.lifetimes import build_graph
 
 
 def do(request: dict[str, Any]) -> Answer:
@@ -30,8 +30,8 @@ def _race(request: dict[str, Any], effort: Effort) -> Answer:
 def _sorting(request: dict[str, Any], effort: Effort) -> Answer:
     """The direct join of time windows, with its areas' lists sorted in these ways."""
     size = request["size"]
-    tree = tree_of("join", "time", size)
-    lanes = [Lane(name, with_expiry_lists(build_graph(tree, SCHEMAS, "direct"), name)) for name in request["sortings"]]
+    plan = plan_of(tree_of("join", "time", size), "direct")
+    lanes = [Lane(name, with_expiry_lists(Operators(plan), name)) for name in request["sortings"]]
     tuples = run("join", size, effort, lanes) * len(sources("join"))
     return {"tuples": tuples, **{lane.name: lane.seconds for lane in lanes}}
 
@@ -40,8 +40,8 @@ def _large(request: dict[str, Any], effort: Effort) -> Answer:
     """One method with one window, filled and then as many tuples more; the most memory that the process ever had."""
     query, size = request["query"], request["size"]
     before = peak_memory()
-    graph = build_graph(tree_of(query, "rows", size), SCHEMAS, request["method"])
-    lane = Lane(request["method"], graph)
+    operators = Operators(plan_of(tree_of(query, "rows", size), request["method"]))
+    lane = Lane(request["method"], operators)
     for piece in micro_batches(query, 0, size + effort.batch, effort.batch):
         lane.feed([piece], counted=False)
     for piece in micro_batches(query, size + effort.batch, effort.tuples, effort.batch):
@@ -52,7 +52,7 @@ def _large(request: dict[str, Any], effort: Effort) -> Answer:
         "seconds": sum(lane.seconds),
         "peak": peak_memory(),
         "before": before,
-        **described(graph),
+        **described(operators),
     }
 
 

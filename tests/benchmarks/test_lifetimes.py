@@ -18,12 +18,12 @@ from benchmarks.errors import UnequalResultsError
 from benchmarks.insertion_sort import ExpiryArea, InsertionQueue, with_expiry_lists
 from benchmarks.lifetimes_equality import changes_of, check_equal, results_of
 from benchmarks.lifetimes_memory import memory_of
-from benchmarks.lifetimes_queries import CQL, KINDS, QUERIES, SCHEMAS, SELECTED, cql_of, tree_of, tuples_of
+from benchmarks.lifetimes_plan import Operators, plan_of
+from benchmarks.lifetimes_queries import CQL, KINDS, QUERIES, SELECTED, cql_of, tree_of, tuples_of
 from benchmarks.lifetimes_run import METHODS, Effort, Lane, compare, measure, run
 from streamjoin.cli import app
 from streamjoin.operators import TemporalJoin
-from streamjoin.plan.lifetimes import build_graph
-from streamjoin.runtime.graph import Graph, OperatorNode
+from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.state import TimeQueue
 
 TINY = Effort(batch=50, tuples=100, compared=150, repetitions=1)
@@ -55,7 +55,7 @@ class TestEquality:
     def test_a_join_gives_one_result_per_pair_of_tuples_whatever_the_window(self) -> None:
         for kind in KINDS:
             for size in (1, 5, 60):
-                out = results_of(build_graph(tree_of("join", kind, size), SCHEMAS, "direct"), "join", 100, 30)
+                out = results_of(plan_of(tree_of("join", kind, size), "direct"), "join", 100, 30)
                 assert sum(table.num_rows for table in out) == 100
 
     def test_elements_may_be_cut_in_any_way(self) -> None:
@@ -71,24 +71,24 @@ class TestEquality:
         assert changes_of(elements((2, 2), (4, 6)))["time"].to_pylist() == [4, 6]
 
     def test_a_broken_twin_is_refused(self) -> None:
-        def broken(tree: Any, schemas: Any, method: Any) -> Graph:
-            graph = build_graph(tree, schemas, method)
-            if method == "negative":
-                for operator in graph.operators.values():
-                    operator.order.rings.size += 1  # type: ignore[attr-defined]
-            return graph
+        def broken(tree: Any, method: Any) -> PhysicalPlan:
+            plan = plan_of(tree, method)
+            if method == "direct":
+                return plan
+            (stage,), ((node,),) = plan.stages, [stage.nodes for stage in plan.stages]
+            larger = replace(node, config=replace(node.config, size=node.config.size + 1))
+            return replace(plan, stages=(replace(stage, nodes=(larger,)),))
 
         with pytest.raises(UnequalResultsError, match="different results"):
             measure("projection", "rows", 5, TINY, broken)
 
     def test_a_method_that_loses_elements_later_is_refused(self) -> None:
-        class Lossy(Graph):
+        class Lossy(Operators):
             def changes(self, rows: Any, progress: Any) -> Any:
-                said = super().changes(rows, progress)
-                return replace(said, results=said.results[1:])
+                return list(super().changes(rows, progress))[1:]
 
-        tree = tree_of("union", "time", 5)
-        lanes = [Lane("direct", build_graph(tree, SCHEMAS)), Lane("lossy", Lossy(build_graph(tree, SCHEMAS).nodes))]
+        plan = plan_of(tree_of("union", "time", 5), "direct")
+        lanes = [Lane("direct", Operators(plan)), Lane("lossy", Lossy(plan))]
         with pytest.raises(UnequalResultsError, match="appeared"):
             run("union", 5, TINY, lanes)
 
@@ -106,23 +106,23 @@ class TestMeasure:
         assert point.met == (point.ratio >= point.target)
 
     def test_a_row_window_keeps_three_numbers_per_row_and_one_is_the_holder(self) -> None:
-        graph = build_graph(tree_of("selection", "rows", 100), SCHEMAS, "direct")
-        run("selection", 100, TINY, [Lane("direct", graph)])
-        memory = memory_of(graph)
+        operators = Operators(plan_of(tree_of("selection", "rows", 100), "direct"))
+        run("selection", 100, TINY, [Lane("direct", operators)])
+        memory = memory_of(operators)
         assert memory.holders == 100 * 8
         assert 100 * 24 <= memory.nbytes <= 110 * 24
 
     def test_time_windows_of_the_direct_method_need_no_memory_and_no_holders(self) -> None:
-        graph = build_graph(tree_of("projection", "time", 100), SCHEMAS, "direct")
-        run("projection", 100, TINY, [Lane("direct", graph)])
-        assert memory_of(graph).nbytes == 0
+        operators = Operators(plan_of(tree_of("projection", "time", 100), "direct"))
+        run("projection", 100, TINY, [Lane("direct", operators)])
+        assert memory_of(operators).nbytes == 0
 
     def test_holders_are_a_part_of_what_a_join_keeps(self) -> None:
         shares = []
         for kind in KINDS:
-            graph = build_graph(tree_of("join", kind, 100), SCHEMAS, "direct")
-            run("join", 100, TINY, [Lane("direct", graph)])
-            shares.append(memory_of(graph).share)
+            operators = Operators(plan_of(tree_of("join", kind, 100), "direct"))
+            run("join", 100, TINY, [Lane("direct", operators)])
+            shares.append(memory_of(operators).share)
         assert 0 < shares[0] < 1
         assert shares[1] == 0
 
@@ -150,9 +150,9 @@ class TestSorting:
 
     @pytest.mark.parametrize("sorting", ["lazy", "walking", "halving"])
     def test_lists_beside_areas_follow_what_expires(self, sorting: Any) -> None:
-        graph = with_expiry_lists(build_graph(tree_of("join", "time", 20), SCHEMAS, "direct"), sorting)
-        run("join", 20, TINY, [Lane("direct", graph)])
-        areas = [area for operator in graph.operators.values() for area in operator.areas]  # type: ignore[attr-defined]
+        operators = with_expiry_lists(Operators(plan_of(tree_of("join", "time", 20), "direct")), sorting)
+        run("join", 20, TINY, [Lane("direct", operators)])
+        areas = [area for operator in operators.running for area in operator.areas]  # type: ignore[attr-defined]
         for area in areas:
             assert isinstance(area, ExpiryArea)
             assert area.numbered - area.reached == len(area.queue) == 20  # type: ignore[arg-type]
@@ -208,7 +208,19 @@ def test_a_large_window_runs_and_says_how_much_memory_it_took() -> None:
 
 
 def test_both_methods_are_of_one_tree() -> None:
-    nodes = {method: build_graph(tree_of("join", "time", 5), SCHEMAS, method).nodes for method in METHODS}
+    plans = {method: plan_of(tree_of("join", "time", 5), method) for method in METHODS}
+    nodes = {method: [node for stage in plan.stages for node in stage.nodes] for method, plan in plans.items()}
     assert len(nodes["negative"]) == len(nodes["direct"]) + 2  # a window of its own for each stream
-    (join,) = [node for node in nodes["direct"] if isinstance(node, OperatorNode)]
-    assert isinstance(join.build.__self__, TemporalJoin)  # type: ignore[attr-defined]
+    (join,) = nodes["direct"]
+    assert isinstance(join.config, TemporalJoin)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_stages_read_nothing_but_sources(query: Any, kind: Any) -> None:
+    """So their operators can be run one after the other, without anything between."""
+    for method in METHODS:
+        plan = plan_of(tree_of(query, kind, 5), method)
+        channels = [channel for stage in plan.stages for given in stage.inputs for channel in given.channels]
+        assert all(channel.from_source for channel in channels)
+        assert not any(edge.steps for edge in plan.edges)

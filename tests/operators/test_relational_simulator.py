@@ -19,7 +19,7 @@ from streamjoin.plan.relation import Aggregation, Join, Relation
 from tests.relational_oracle import FOREVER, Row, evaluate, leaves
 from tests.relational_simulator import TYPES, Case, draw_case, late_rows, run_case, shrunk, simulate
 
-RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "2000"))
+RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000"))
 PARTS = 20
 
 

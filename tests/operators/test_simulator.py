@@ -15,7 +15,7 @@ from streamjoin.algebra import Band, Overlaps, Within
 from streamjoin.operators import Judging
 from tests.simulator import HOWS, KINDS, Case, draw_case, simulate
 
-RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "2000"))
+RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000"))
 PARTS = 20
 
 

@@ -26,7 +26,7 @@ from tests.relational_oracle import FOREVER, Element, Row, evaluate, leaves
 from tests.relational_simulator import BUCKETS, SCHEMA, Case, Step, compare, draw_case, without_stage
 
 CUTS = (1, 3, 17)
-RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "2000")) // 40
+RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 40
 
 
 def cut(case: Case, pieces: int) -> Case:

@@ -76,6 +76,12 @@ class SourceTask:
         figures["pack_us"] = (perf_counter_ns() - began) // 1000
         yield Packet(0, source.channel, "figures", figures)
 
+    def rows(self, tables: Iterable[pa.Table], first: int = 0) -> Iterator[Results]:
+        """The elements that go on, with all that was read of them."""
+        for read in self._read(tables, first):
+            keep, _ = self._goes_on(read.elements)
+            yield read.elements if keep is None else read.elements.take(keep)
+
     def elements(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Rows of elements, of a source that no stage reads."""
         for read in self._read(tables, 0):
