@@ -14,22 +14,24 @@ Of each relation four things are known, if there is a bound at all; known ends o
 What leaves begins no earlier than the progress, or, if it had to wait for its end, no more than its length before it.
 So results are `ahead` late, and where they are open `ahead + length`.
 
-    Stream        ahead = g, until = g + its longest validity, which is its length. Of a row window ends are known when
+    Stream        ahead = g; length = its longest validity; until = both together. Of a row window ends are known when
                   progress has reached them: ahead = until = 0, and open; nobody knows the length
-    Join          a pair lies within a row of each input: ahead = until = the larger `until`, length = the least of
-                  theirs. A row without partner leaves when the other input has passed its end, its own length later: the
-                  larger of `until` of one input and length of the other, both together. Where a second stage decides, or
-                  ends are unknown, it waits for its own input as well: the larger `until` and the larger length
+    Join          a pair lies within a row of each input: ahead = until = the larger `until` of those that move, length
+                  = the smaller one
+    outer Join    a row without partner leaves when the other input has passed its end. Until then its start holds back
+                  the progress of the join, by its length: ahead = `until` of one input and length of the other, the
+                  larger sum. Where a second stage decides, or an end is unknown, it waits for its own input as well:
+                  ahead = the larger `until` and that length, if this is more
     Aggregation   pieces begin and end when progress has come there: ahead = until = 0, and open; length as the child
-    DISTINCT, EXCEPT, INTERSECT   the same, but a payload may be there for ever: elements follow one another. Not when a
-                  time column is part of the payload: then all of them begin with it
+    DISTINCT, EXCEPT, INTERSECT   the same, but a payload may be there for ever: equal rows follow one another. Not when
+                  a time column is part of the payload: then all of them begin with it
     UNION         one part may be any time behind the others; only an aggregation or a set operator above waits for it
 
-Where an operator shares a stage with an outer join below it, buckets differ in progress by the lengths of rows that may
-still be without partner. ISTREAM, DSTREAM and RSTREAM, and changelogs of relations, follow progress: they are no later
-than that.
+Where an operator shares a stage with an outer join below it, buckets differ in progress by the length of rows that may
+have no partner, and the operator is so far ahead. ISTREAM, DSTREAM and RSTREAM go by progress, whatever is below. So do
+changelogs of relations; only a window tells at once what comes.
 
-By a time column of a stream, whatever an operator makes of its rows begins up to their length later than it says.
+By a time column of a stream, whatever operators make of its rows begins up to their length later than it says.
 
 Event joins, over `lower <= right - left <= upper`:
     times so far of the other side's column are at most M less the nearer bound, new ones at least M - g less the
@@ -40,6 +42,7 @@ As-of and nearest joins, with the reach `(back, ahead)` of what a left row can t
     by left times results are as late as the left slack, or as `ahead`, if that is more; by right times both reaches
     later. (Rows that can take nobody leave behind right progress as well, without waiting for what is ahead.)
 Best-match joins: the same, with epsilon as both reaches; right rows that nobody took leave a tick later.
+A changelog of such a join has no bound: it corrects a row when the other input comes, which may be any time behind.
 A join of events over another one takes its results as a stream that is as late as they can be.
 """
 

@@ -15,6 +15,7 @@ from streamjoin.plan.lowering.choosing_joins import in_ticks
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, IntervalJoin, Relation, Stream
 from streamjoin.plan.slack import is_moving, operator_of, origin_of, slack_of
+from streamjoin.runtime.fragment import Inner
 
 Reach = tuple[int | None, int | None]
 
@@ -77,8 +78,8 @@ class EventDelay:
         back, ahead = self._reach(join)
         if ahead is None:
             raise CallError(
-                "without tolerance a left row that looks ahead may wait for ever for its answer, so results can be late "
-                "without bound",
+                "without tolerance a left row that looks ahead may wait for ever for its answer, so results can be late"
+                " without bound",
                 hint="give tolerance=",
             )
         self._check_final(join, join.right)
@@ -115,7 +116,21 @@ class EventDelay:
         return reach
 
     def _check_final(self, join: Any, other: Relation) -> None:
-        """Corrections of a changelog come when the other input does, and that may be any time behind."""
+        """Refuse what follows the other input, where that may be any time behind: corrections of a changelog do, and
+        buckets that share a stage with another choosing join do, because that has a progress in each.
+        """
+        alone = (
+            isinstance(node.feeds[1 - node.config.chooser], Inner)
+            for stage in self.plan.stages
+            for node in stage.nodes
+            if stage.buckets > 1 and hasattr(node.config, "chooser")
+        )
+        if is_moving(self.plan, other) and any(alone):
+            raise CallError(
+                "what a row can take comes from another join of events, whose buckets may be any time apart, so "
+                "results can be late without bound",
+                hint="join in two calls, the inner one first, or with buckets=1",
+            )
         if self.plan.sink.shape.change and join is self.join and is_moving(self.plan, other):
             raise CallError(
                 'output="changelog" corrects rows of any age, so results can be late without bound',

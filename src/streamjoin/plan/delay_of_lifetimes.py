@@ -77,17 +77,18 @@ class LifetimesDelay:
         shape, top = self.plan.sink.shape, operator_of(self.relation)
         if shape.time is not None and not shape.change:  # ISTREAM, DSTREAM, RSTREAM
             return self._spread(top)
-        if shape.time is not None:  # plus and minus tuples as they are told: a window's own at once, others in order
-            return slack_of(self.plan, top) if isinstance(top, Stream) else self._until(top) * isinstance(top, Union)
+        if isinstance(top, Union):
+            raise self._apart()
+        if shape.time is not None:  # plus and minus tuples: a window tells what comes at once, operators go by progress
+            return slack_of(self.plan, top) if isinstance(top, Stream) else 0
         if any(isinstance(node.config, NegativeWindow) for stage in self.plan.stages for node in stage.nodes):
             return self._some_length(self.relation)  # an element leaves with its minus tuple
-        return self._ahead(self.relation) + (self._some_length(self.relation) if self._open(self.relation) else 0)
+        return self._ahead(top) + (self._some_length(top) if self._open(top) else 0)
 
     # -- how far beyond progress ---------------------------------------------------------------------------------------
 
     def _ahead(self, relation: Relation) -> int:
         """How far beyond the progress a result that leaves can begin."""
-        relation = operator_of(relation)
         match relation:
             case Stream():
                 return 0 if isinstance(relation.window, Rows) else slack_of(self.plan, relation)
@@ -119,10 +120,7 @@ class LifetimesDelay:
             case Selection() | Projection():
                 return self._until(relation.child)
             case Union():
-                raise CallError(
-                    "UNION: one of its parts may be any time behind the others, so results can be late without bound",
-                    hint="run the parts as queries of their own, or use ISTREAM",
-                )
+                raise self._apart()
             case Join() if relation.how == "inner":
                 moving = [child for child in relation.children if is_moving(self.plan, child)]
                 return max((self._until(child) for child in moving), default=0)
@@ -200,6 +198,12 @@ class LifetimesDelay:
                     hint="select the time column as well, or use ISTREAM",
                 )
         return self._endless(next(child for child in relation.children if self._length(child) is None))
+
+    def _apart(self) -> CallError:
+        return CallError(
+            "UNION: one of its parts may be any time behind the others, so results can be late without bound",
+            hint="run the parts as queries of their own, or use ISTREAM",
+        )
 
     def _label(self, stream: Stream) -> str:
         return source_of(self.plan, stream).reading.label
