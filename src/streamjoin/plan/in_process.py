@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -175,7 +176,7 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
         passing = [name for name in table.column_names if name in (*hidden, KEEP)]
         return pa.table([*columns, *(table[name] for name in passing)], names=[*names, *passing])
     shown = [name for name in table.column_names if not name.startswith("__sj")]
-    expression = Expression.parse(step.condition, [table.select(shown).schema])
+    expression = _parsed(step.condition, table.select(shown).schema)
     rows = table.select(shown).combine_chunks()
     holds = np.asarray(expression.evaluate([rows], rows=table.num_rows), np.bool_)
     if isinstance(step, Filter):
@@ -186,3 +187,9 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
         return table.append_column(KEEP, pa.array(holds))
     before = np.asarray(table[KEEP].to_numpy(zero_copy_only=False), np.bool_)
     return table.set_column(table.column_names.index(KEEP), KEEP, pa.array(before & holds))
+
+
+@lru_cache(maxsize=100)
+def _parsed(condition: str, schema: pa.Schema) -> Expression:
+    """A condition is asked of every micro-batch."""
+    return Expression.parse(condition, [schema])
