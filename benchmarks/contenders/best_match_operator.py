@@ -36,7 +36,7 @@ def best_match(workload: Workload) -> list[tuple[npt.NDArray[np.int64], npt.NDAr
     for output in _outputs(plan, sides):
         assert isinstance(output, Results)
         chunks.append(tuple(output.payload[f"{side}.id"].to_numpy() for side in SIDES))
-    return chunks  # type: ignore[return-value]
+    return chunks
 
 
 def _outputs(plan: PhysicalPlan, sides: dict[str, Columns]) -> Iterator[Output]:

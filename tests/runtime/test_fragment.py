@@ -163,6 +163,9 @@ def test_rows_of_a_row_window_are_put_in_order_of_time_and_then_of_arrival() -> 
     assert ids(rows) == [1, 2, 3, 0]
     assert rows.proof.to_pydict() == {"by": ["y", "x", "z", "x"]}, "who came first goes no further"
     assert in_order(arrived([5, 2], ["x", "y"], [9, 1]), 0).proof is None
+    there = arrived([2, 5], ["x", "y"], [9, 1])
+    assert in_order(there, 0).payload is there.payload, "nothing is moved where all is in order"
+    assert in_order(there, 1).proof.to_pydict() == {"by": ["x", "y"]}
     assert ids(in_order(batch([(5, 6), (2, 6)]), 0)) == [1, 0]
 
 

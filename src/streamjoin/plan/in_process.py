@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -170,7 +171,7 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
         passing = [name for name in table.column_names if name in (*hidden, KEEP)]
         return pa.table([*columns, *(table[name] for name in passing)], names=[*names, *passing])
     shown = [name for name in table.column_names if not name.startswith("__sj")]
-    expression = Expression.parse(step.condition, [table.select(shown).schema])
+    expression = _parsed(step.condition, table.select(shown).schema)
     rows = table.select(shown).combine_chunks()
     holds = np.asarray(expression.evaluate([rows], rows=table.num_rows), np.bool_)
     if isinstance(step, Filter):
@@ -193,3 +194,9 @@ def _column(table: pa.Table, column: Computed) -> pa.ChunkedArray:
         if pa.types.is_float64(column.cast.arrow) and pa.types.is_integer(values.type):
             return values.cast(pa.float64(), safe=False)  # rounded, as by Spark
     raise UnsupportedError(f"{column.text!r} is left to Spark", hint="run the query on Spark")
+
+
+@lru_cache(maxsize=100)
+def _parsed(condition: str, schema: pa.Schema) -> Expression:
+    """A condition is asked of every micro-batch."""
+    return Expression.parse(condition, [schema])

@@ -202,13 +202,14 @@ def in_order(batch: Batch, groups: int) -> Batch:
     >>> in_order(rows, 0).payload.to_pydict()
     {'a': ['x', 'y']}
     """
+    ordered = replace(batch, proof=batch.proof.select(range(groups)) if batch.proof is not None and groups else None)
+    if (batch.ts[1:] > batch.ts[:-1]).all():  # as most streams come: nothing need be moved
+        return ordered
     order = np.argsort(batch.ts, kind="stable")
-    if batch.proof is None:  # a stream of nothing but times: all rows of one time are alike
-        return batch.take(order)
     ts = batch.ts[order]
-    if (ts[1:] == ts[:-1]).any():
+    # In a stream of nothing but times all rows of one time are alike.
+    if batch.proof is not None and (ts[1:] == ts[:-1]).any():
         which = np.concatenate([[0], np.cumsum(ts[1:] != ts[:-1])])
         content = batch.proof.select(range(groups, batch.proof.num_columns)).take(pa.array(order))
         order = order[tie_order(content, which, ())]
-    proof = batch.proof.select(range(groups)) if groups else None
-    return replace(batch, proof=proof).take(order)
+    return ordered.take(order)
