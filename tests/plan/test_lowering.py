@@ -157,8 +157,8 @@ JOIN, AGGREGATE = "TemporalJoin", "Aggregating"
                      [["RowWindow", "RowWindow", JOIN]], id="both in groups of rows"),
         pytest.param(Aggregation(stream("R", Rows(2, by="k"), "j"), ("R.j",), COUNT), [["RowWindow"], [AGGREGATE]],
                      id="groups of a column that goes no further"),
-        pytest.param(Difference(Distinct(picked(R, a="R.k")), picked(S, b="S.k")), [["Multiplicity"]] * 2,
-                     id="a set operator of two reads stages"),
+        pytest.param(Difference(Distinct(picked(R, a="R.k")), picked(S, b="S.k")), [["Multiplicity"] * 2],
+                     id="a set operator of two shares the stage of one"),
         pytest.param(Aggregation(Union((RS, RS)), ("R.k",), COUNT), [[JOIN], [JOIN], [AGGREGATE]], id="a union"),
     ],
 )  # fmt: skip

@@ -193,7 +193,6 @@ WRONG: dict[str, Wrong] = {
         asof(tie_break="spede"), "input 1 has no column 'spede'", "did you mean 'speed'?",
     ),
     "exact matches": (asof(allow_exact_matches=1), "allow_exact_matches must be True or False, got 1", None),
-    "a window": (asof(window=sj.Now()), "join_asof has no option 'window'", None),
 }  # fmt: skip
 
 

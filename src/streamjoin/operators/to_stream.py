@@ -73,6 +73,8 @@ class RunningStreamOf(RunningLifetimes):
         yield from self._events(code[order], time[order])
 
     def _snapshots(self, code: Indices, time: Times, change: Indices) -> Iterator[Output]:
+        if not len(time):  # all changes have cancelled each other
+            return
         order = np.argsort(time, kind="stable")
         code, time, change = code[order], time[order], change[order]
         first = np.ones(len(time), np.bool_)
