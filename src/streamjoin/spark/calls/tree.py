@@ -86,7 +86,7 @@ class TreeCall:
             )
         if any(info.late == "join" for info in infos.values()):
             self._check_late_join(leaving)
-        self._check_ignored(leaving)
+        self._check_ignored(infos, leaving)
 
     def _check_late_join(self, leaving: Leaving) -> None:
         """Refuse late rows where they would change more than what they meet."""
@@ -105,14 +105,20 @@ class TreeCall:
                 'late="join" by plus and minus tuples, which are said in order of time', hint=hint
             )  # fmt: skip
 
-    def _check_ignored(self, leaving: Leaving) -> None:
-        """Refuse options of validity where the result has none."""
+    def _check_ignored(self, infos: Mapping[str, SourceInfo], leaving: Leaving) -> None:
+        """Refuse what would be accepted and mean nothing: options of validity where there is none."""
         events = isinstance(top_of(self.query.relation), EVENT_JOINS)
         if events and self.options.method != "direct":
             raise CallError(
                 f"method={self.options.method!r} says how lifetimes are managed, and an event join has none",
                 hint="leave it out",
             )
+        for info in infos.values() if events and not self.numbered else ():
+            if info.invalid != "fail":
+                raise CallError(
+                    f'invalid="{info.invalid}" in an event join: a row without time is not invalid, it takes nobody',
+                    hint="leave it out, or filter such rows",
+                )
         if self.options.validity != Options.validity and (
             leaving.validity is None or leaving.change or self.query.to_stream is not None
         ):
