@@ -84,9 +84,9 @@ class TreeCall:
                 f"{self.query.to_stream.upper()} gives events, which do not change afterwards",
                 hint='leave out output="changelog"',
             )
+        self._check_ignored(infos, leaving)
         if any(info.late == "join" for info in infos.values()):
             self._check_late_join(leaving)
-        self._check_ignored(infos, leaving)
 
     def _check_late_join(self, leaving: Leaving) -> None:
         """Refuse late rows where they would change more than what they meet."""
