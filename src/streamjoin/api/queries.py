@@ -7,29 +7,53 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from streamjoin.algebra import Arrival, Rows, Validity, Window
-from streamjoin.errors import CallError, unknown_column
+from streamjoin.algebra import Arrival, Validity, Window
+from streamjoin.errors import CallError, UnknownColumnError, unknown_column
 from streamjoin.language import parse_cql
-from streamjoin.plan.relation import Query, Relation, Stream
+from streamjoin.plan.relation import Query, Relation, Stream, streams_of
 from streamjoin.plan.rules import optimise
 from streamjoin.plan.types import arrow_schema
 from streamjoin.spark.calls.inputs import Input
-from streamjoin.spark.calls.options import Options, per_input
+from streamjoin.spark.calls.options import Options, per_input, per_source
 from streamjoin.spark.calls.tree import TreeCall
 
 
 def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, options: Options) -> DataFrame:
     """The result of a CQL query over frames by name."""
     inputs = {name: Input(frame, f"stream {name}") for name, frame in frames.items()}
-    times: dict[str, str | None] = {}
-    for name, part in inputs.items():
-        given = time.get(name) if isinstance(time, Mapping) else time
-        missing = isinstance(given, str) and given not in part.types
-        times[name] = None if given is None or missing else _time(part, given)
+    given = per_source(time, list(inputs), "time", None)
+    times = {name: _time_of_stream(part, given[name], isinstance(time, Mapping)) for name, part in inputs.items()}
     schemas = {name: arrow_schema(part.fields) for name, part in inputs.items()}
     query = parse_cql(text, schemas, times=times)
+    _check_times_are_read(query.relation, time)
     best = Query(optimise(query.relation, schemas), query.to_stream)
     return TreeCall(inputs, best, query.relation, options).run()
+
+
+def _time_of_stream(part: Input, given: Any, by_name: bool) -> str | None:
+    """The time column of a stream. One that is named for all streams need not be there in each."""
+    if given is None:
+        return None
+    try:
+        return _time(part, given)
+    except UnknownColumnError:
+        if by_name:
+            raise
+        return None
+
+
+def _check_times_are_read(relation: Relation, time: Any) -> None:
+    """Refuse a time that is no column of a frame where no window reads it: it would be accepted, and mean nothing."""
+    leaves = streams_of(relation)
+    read = any(leaf.window is not None and leaf.time is not None for leaf in leaves)
+    given = [time.get(leaf.source) for leaf in leaves if leaf.window is None] if isinstance(time, Mapping) else []
+    given += [time] if not isinstance(time, Mapping) and not read else []
+    for each in given:
+        if each is not None and not isinstance(each, str):
+            raise CallError(
+                f"time={each!r} is for windows, and this query has none that could read it",
+                hint="an event join names columns, MATCH_CONDITION (R.ts >= S.ts): give the frame one more",
+            )
 
 
 def _time(part: Input, given: Any) -> str:
@@ -77,9 +101,7 @@ class Frames:
             time = _time(part, time)
             part.time_axis(time)
             when = [time]
-        if isinstance(window, Rows) and window.by is not None:
-            by: Any = [window.by] if not isinstance(window.by, list | tuple) else window.by
-            window = Rows(window.size, tuple(part.resolve(name) for name in by), window.drain)
+            window = part.with_groups(window)
         if columns is None:
             columns = [name for name in part.columns if name not in when]
         for name in columns:

@@ -45,9 +45,11 @@ def cql(
         time        the time column of all streams, or a dict from a stream's name to it
         lateness    on a stream, how late rows may be: `Grace`, or a dict from a stream's name to it; by default as the
                     frame's own watermark says
-        late        rows that are later: "drop" (counted in `sj.progress`) or "fail"; in an as-of or best-match join
-                    also "output" and "join", as those have it
-        invalid     rows without time, or ending before they begin: "fail" or "drop"
+        late        rows that are later: "drop" (counted in `sj.progress`), "fail", "output" (as whole rows in a column
+                    `_late_R`), or, in a query of one join, "join"; or a dict from a stream's name to it
+        invalid     rows without time, or ending before they begin: "fail", "drop" or "output" (in `_invalid_R`); or a
+                    dict
+        idle_after, timers   as for `join`
         emit        "eager", or "ordered": within a bucket sorted by (valid_from, valid_to)
         output      "append": elements with their validity, each when its end is known; "changelog": what appears and
                     disappears, as soon as it is known, with columns `_change` ("insert" or "retract") and `_time`

@@ -49,6 +49,7 @@ from streamjoin.plan.relation import (
     Stream,
     Union,
 )
+from streamjoin.runtime.intake import HIDDEN
 
 _EVENTS_HINT = "only WHERE and a SELECT list can stand around an event join; do the rest on the resulting frame"
 
@@ -296,7 +297,8 @@ class Binder:
             )
         stream = found[0]
         schema = self.schemas[stream]
-        entry = Entry.of((source.alias or source.name).text, schema.names)
+        shown = [name for name in schema.names if not name.startswith(HIDDEN)]  # others may only be times
+        entry = Entry.of((source.alias or source.name).text, shown)
         reads = tuple((internal, name) for name, internal in entry.columns)
         time = self.times.get(stream)
         if source.window is None:

@@ -319,7 +319,7 @@ class Reader(Brackets):
             raise refused(
                 self.sql,
                 start,
-                f"A {how} ASOF JOIN is not planned: each row of the left stream finds its partner",
+                f"{_a(how)} ASOF JOIN is not planned: each row of the left stream finds its partner",
                 "write ASOF JOIN or LEFT ASOF JOIN, with the streams in the other order if needed",
             )
         source = self.source()
@@ -336,7 +336,7 @@ class Reader(Brackets):
         self.expect("JOIN")
         if how in ("semi", "anti"):
             raise refused(
-                self.sql, start, f"A {how} BEST MATCH JOIN is not planned", "write INNER, LEFT, RIGHT or FULL"
+                self.sql, start, f"{_a(how)} BEST MATCH JOIN is not planned", "write INNER, LEFT, RIGHT or FULL"
             )
         source = self.source()
         on = self.scalar() if self.accept("ON") else None
@@ -351,3 +351,7 @@ class Reader(Brackets):
         if self.accept("="):
             columns.append(self.operand())
         return Dimension(tuple(columns), self.amount("the largest distance"))
+
+
+def _a(word: str) -> str:
+    return f"An {word}" if word[0] in "aeio" else f"A {word}"

@@ -10,12 +10,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from streamjoin.algebra import BestOf, Direction, Dominance, Grace, NearestOf, Steps, TimeAxis, Within, join_type
+from streamjoin.algebra import Band, BestOf, Direction, Dominance, Grace, NearestOf, Steps, TimeAxis, Within, join_type
 from streamjoin.algebra.policy import one_of
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, NearestJoin
 from streamjoin.spark.calls.inputs import Input
-from streamjoin.spark.calls.joins import Joining, check_timeless
+from streamjoin.spark.calls.joins import Joining, cell_size, check_timeless
 from streamjoin.spark.calls.options import listed, per_input
 from streamjoin.spark.calls.pairs import Pair
 
@@ -91,7 +91,7 @@ def run_nearest(
         times,
         tuple((each.left, each.right) for each in keys),  # type: ignore[attr-defined]
         join_type(joining.how),
-        joining.cell,
+        cell_size(joining.cell, pair, [near], None),
     )
     return joining.run(pair, relation)
 
@@ -121,16 +121,17 @@ def run_best_match(
             times = (pair.in_tree(0, columns[0]), pair.in_tree(1, columns[1]))
             reach = steps.count(float(epsilon))
         options = replace(options, lateness=counted if pair.streaming else None)
+    named = tuple((pair.column(0, a), pair.column(1, b), largest) for a, b, largest in dimensions)
     relation = BestMatchJoin(
         pair.stream(0),
         pair.stream(1),
-        tuple((pair.column(0, a), pair.column(1, b), largest) for a, b, largest in dimensions),
+        named,
         tuple((each.left, each.right) for each in keys),  # type: ignore[attr-defined]
         join_type(joining.how),
         _choice(dominance, reach),
         tuple(_functions(dimensions, compare)),
         times,
-        joining.cell,
+        cell_size(joining.cell, pair, [Band(*named[0], epsilon)], None),
     )
     return replace(joining, options=options).run(pair, relation)
 

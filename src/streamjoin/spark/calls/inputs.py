@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from streamjoin.algebra import TimeAxis
+from streamjoin.algebra import Arrival, Rows, TimeAxis, Window
 from streamjoin.errors import CallError, unknown_column
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.types import Field, Fields, Type
@@ -54,7 +54,11 @@ class Input:
             raise unknown_column(reference, self.columns, self.label)
         if isinstance(reference, Column):
             return self.hide(reference)
-        raise CallError(f"a column of {self.label} must be a name or a Column, got {reference!r}")
+        hint = "sj.arrival() stands where a time is asked for; as a value, give the frame a column current_timestamp()"
+        raise CallError(
+            f"a column of {self.label} must be a name or a Column, got {reference!r}",
+            hint=hint if isinstance(reference, Arrival) else None,
+        )
 
     def _by_name(self, name: str) -> str | None:
         if name in self.types:
@@ -79,6 +83,13 @@ class Input:
         if self.arrival is None:
             self.arrival = self.hide(F.current_timestamp())
         return self.arrival
+
+    def with_groups(self, window: Window) -> Window:
+        """A window, with the columns that make groups of a row window by name."""
+        if not isinstance(window, Rows) or window.by is None:
+            return window
+        by: Any = window.by if isinstance(window.by, list | tuple) else [window.by]
+        return Rows(window.size, tuple(self.resolve(each) for each in by), window.drain)
 
     @property
     def fields(self) -> Fields:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -74,7 +75,7 @@ def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
     if not timed:
         check_timeless(pair, joining.options)
     left, right = (pair.stream(number, _time(windows[number], times[number]), windows[number]) for number in (0, 1))
-    cell = _cell(joining.cell, pair, predicates, times[0] if timed else None)
+    cell = cell_size(joining.cell, pair, predicates, times[0] if timed else None)
     how = join_type(joining.how)
     relation = Join(
         left, right, (*keys, *predicates), theta, how, meaning, timed, joining.checked_hold(), cell  # type: ignore[arg-type]
@@ -114,7 +115,7 @@ def run_interval(
         theta,
         join_type(joining.how),
         joining.checked_hold(),
-        _cell(joining.cell, pair, [], times[0]),
+        cell_size(joining.cell, pair, [], times[0]),
     )
     return joining.run(pair, relation)
 
@@ -140,7 +141,7 @@ def check_timeless(pair: Pair, options: Options) -> None:
             raise CallError(f"{option} needs time: without it {why}", hint="give time= and window=, or leave it out")
 
 
-def _cell(cell: Any, pair: Pair, predicates: list[Predicate], time: str | None) -> float | None:
+def cell_size(cell: Any, pair: Pair, predicates: Sequence[Predicate], time: str | None) -> float | None:
     """The cell size in the unit of what the grid lies over: time, or the values of the first predicate."""
     if cell is None:
         return None

@@ -178,6 +178,7 @@ class Pair:
                         hint='say how long a row is valid, window=sj.Range("2 seconds"), or use sj.join_interval',
                     )
                 names[number] = self.time(number, given)
+                windows[number] = part.with_groups(each)
             elif each is not None:
                 raise CallError(f"input {number} has a window but no time", hint='give time="ts"')
         if (names[0] is None) != (names[1] is None):

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from streamjoin.algebra import Rows
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
@@ -83,17 +84,57 @@ class TreeCall:
                 f"{self.query.to_stream.upper()} gives events, which do not change afterwards",
                 hint='leave out output="changelog"',
             )
-        for info in infos.values():
-            if info.late == "join" and not _joins_once(self.query.relation):
-                raise UnsupportedError(
-                    'late="join" is for a join of two frames: a row of a query may be part of many results',
-                    hint='use late="drop" (counted in sj.progress) or late="fail"',
+        self._check_ignored(infos, leaving)
+        if any(info.late == "join" for info in infos.values()):
+            self._check_late_join(leaving)
+
+    def _check_late_join(self, leaving: Leaving) -> None:
+        """Refuse late rows where they would change more than what they meet."""
+        hint = 'use late="output", late="drop" (counted in sj.progress) or late="fail"'
+        if not _joins_once(self.query.relation):
+            raise UnsupportedError(
+                'late="join" is for a join of two frames: a row of a query may be part of many results', hint=hint
+            )
+        if any(isinstance(leaf.window, Rows) for leaf in streams_of(self.query.relation)):
+            raise UnsupportedError(
+                'late="join" with a row window: a late row would push others out whose ends are known already',
+                hint=hint,
+            )
+        if leaving.method == "negative":
+            raise UnsupportedError(
+                'late="join" by plus and minus tuples, which are said in order of time', hint=hint
+            )  # fmt: skip
+
+    def _check_ignored(self, infos: Mapping[str, SourceInfo], leaving: Leaving) -> None:
+        """Refuse what would be accepted and mean nothing: options of validity where there is none."""
+        events = isinstance(top_of(self.query.relation), EVENT_JOINS)
+        if events and self.options.method != "direct":
+            raise CallError(
+                f"method={self.options.method!r} says how lifetimes are managed, and an event join has none",
+                hint="leave it out",
+            )
+        for info in infos.values() if events and not self.numbered else ():
+            if info.invalid != "fail":
+                raise CallError(
+                    f'invalid="{info.invalid}" in an event join: a row without time is not invalid, it takes nobody',
+                    hint="leave it out, or filter such rows",
                 )
+        if self.options.validity != Options.validity and (
+            leaving.validity is None or leaving.change or self.query.to_stream is not None
+        ):
+            raise CallError(
+                f"validity={self.options.validity!r} names columns that this result has not: it is of events",
+                hint="leave it out",
+            )
 
     def _check_something_waits(self, plan: PhysicalPlan, infos: Mapping[str, SourceInfo]) -> None:
         """Refuse what only an operator with state could do."""
         if plan.stages:
             return
+        if self.options.idle_after is not None and plan.streaming:
+            raise CallError(
+                "idle_after in a query that keeps nothing: no row waits for an idle input", hint="leave it out"
+            )
         if self.options.emit == "ordered":
             raise UnsupportedError(
                 'emit="ordered" of a query that keeps nothing: its rows pass as they come', hint="sort them afterwards"

@@ -1,0 +1,149 @@
+"""Every option of every function works, or is refused with a reason: a test for each cell of `tests.spark.options`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.stored import to_stored
+from streamjoin.spark.marks import plan_of
+from streamjoin.spark.running.batch import BatchInterpreter
+from streamjoin.spark.running.stream import StreamInterpreter
+from tests.conftest import ROOT
+from tests.spark.options import (
+    ABSENT,
+    CELLS,
+    FAMILIES,
+    FUNCTIONS,
+    ONE,
+    REASONS,
+    TEXT,
+    UNUSED,
+    WORKS,
+    Option,
+    cell,
+    document,
+    options,
+)
+from tests.spark.streams import SCHEMA
+
+# What says how late rows may be, and what becomes of them: a batch has none.
+LATENESS = {"lateness", "late", "idle_after", "timers"}
+
+Plan = Callable[..., PhysicalPlan]
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[list[DataFrame]]:
+    """Two frames of no rows; and two streams."""
+    folder = str(tmp_path_factory.mktemp("empty"))
+    readers: list[Any] = [spark.read, spark.readStream]
+    return [[reader.schema(SCHEMA).parquet(folder) for _ in range(2)] for reader in readers]
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> dict[str, Option]:
+    assert spark is not None  # expressions need it
+    return options()
+
+
+@pytest.fixture(scope="module")
+def plan(spark: SparkSession, frames: list[list[DataFrame]], rows: dict[str, Option]) -> Plan:
+    """The plan of a call with an option, or without it."""
+
+    def with_it(title: str, function: str, *, streaming: bool) -> PhysicalPlan:
+        option, called = rows[title], FUNCTIONS[function]
+        given = list(frames[streaming])
+        if option.static is not None:
+            given[option.static] = frames[False][option.static]
+        return plan_of(called.call(spark, given, **option.common(called), **option.added(called))).plan
+
+    @cache
+    def usual(function: str, streaming: bool, common: tuple[tuple[str, Any], ...]) -> PhysicalPlan:
+        return plan_of(FUNCTIONS[function].call(spark, frames[streaming], **dict(common))).plan
+
+    def plan(title: str, function: str, *, streaming: bool, without: bool = False) -> PhysicalPlan:
+        if not without:
+            return with_it(title, function, streaming=streaming)
+        return usual(function, streaming, tuple(rows[title].common(FUNCTIONS[function]).items()))
+
+    return plan
+
+
+@pytest.fixture
+def only_planned(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames are not made: Spark would take ten times as long for them as it takes to plan a call."""
+    nothing = spark.range(0)
+    for interpreter in (BatchInterpreter, StreamInterpreter):
+        monkeypatch.setattr(interpreter, "run", lambda self: nothing)
+
+
+def check(plan: Plan, rows: Mapping[str, Option], title: str, function: str, *, streaming: bool) -> None:
+    """What comes of an option is what the table says."""
+    expected = cell(title, function, streaming=streaming)
+    if expected == ABSENT and FUNCTIONS[function].of == "named":
+        with pytest.raises(sj.CallError, match="neither an option of cql nor a stream of the query"):
+            plan(title, function, streaming=streaming)
+    elif expected == ABSENT:
+        with pytest.raises(TypeError, match=r"unexpected keyword argument|unhashable type: 'Column'"):
+            plan(title, function, streaming=streaming)
+    elif expected in REASONS:
+        with pytest.raises(sj.StreamjoinError, match=REASONS[expected][0]):
+            plan(title, function, streaming=streaming)
+    else:
+        changed = plan(title, function, streaming=streaming)
+        usual = plan(title, function, streaming=streaming, without=True)
+        if expected == UNUSED:
+            assert changed == usual
+        elif rows[title].idle and not streaming:
+            assert without_lateness(to_stored(changed)) == without_lateness(to_stored(usual))
+        else:
+            assert changed != usual, f"{title} of {function} is accepted and ignored"
+            assert to_stored(changed) != to_stored(usual), "a query that goes on would not notice"
+
+
+def without_lateness(stored: Any) -> Any:
+    if isinstance(stored, dict):
+        return {name: without_lateness(each) for name, each in stored.items() if name not in LATENESS}
+    return [without_lateness(each) for each in stored] if isinstance(stored, list) else stored
+
+
+def cells() -> Iterator[tuple[str, str]]:
+    for title, functions in CELLS.items():
+        yield from ((title, function) for function, each in functions.items() if each != ONE)
+
+
+@pytest.mark.usefixtures("only_planned")
+@pytest.mark.parametrize(("title", "function"), list(cells()))
+def test_an_option_works_or_is_refused(plan: Plan, rows: dict[str, Option], title: str, function: str) -> None:
+    for streaming in (False, True) if rows[title].static is None else (True,):
+        check(plan, rows, title, function, streaming=streaming)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("title", CELLS)
+def test_the_frames_of_working_calls_can_be_made(plan: Plan, rows: dict[str, Option], title: str) -> None:
+    for function, streaming in ((name, streaming) for name in FUNCTIONS for streaming in (False, True)):
+        if cell(title, function, streaming=streaming) in (WORKS, TEXT, UNUSED):
+            plan(title, function, streaming=streaming)
+
+
+def test_the_table_is_complete(rows: dict[str, Option]) -> None:
+    assert list(rows) == list(CELLS)
+    assert [name for names in FAMILIES.values() for name in names] == list(FUNCTIONS)
+    said = {each for title in CELLS for name in FUNCTIONS for s in (0, 1) for each in [cell(title, name, streaming=s)]}
+    assert said == {WORKS, TEXT, ABSENT, ONE, UNUSED, *REASONS}
+
+
+def test_the_document_is_what_the_table_says() -> None:
+    path = ROOT / "docs" / "options.md"
+    if os.environ.get("STREAMJOIN_REWRITE"):
+        path.write_text(document())
+    assert path.read_text() == document(), "write it with STREAMJOIN_REWRITE=1"
