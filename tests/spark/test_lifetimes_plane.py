@@ -260,7 +260,7 @@ def test_what_a_stage_says_of_itself() -> None:
     assert (figures["progress_0"], figures["lag_0"], figures["state_rows"]) == (8, 2, 1)
     assert [list(each.tick(0)) for each in running.running.values()] == [[], []]
     plan = running.plan
-    assert identity_of(plan, plan.stages[0])["emit"] == "eager, settled"
+    assert identity_of(plan, plan.stages[0])["emit"] == "eager, holding nothing, settled"
     other = by_hand(relation, slack=2, emit="ordered").plan
     assert identity_of(other, other.stages[0]) != identity_of(plan, plan.stages[0])
     later = by_hand(relation, slack=7).plan
