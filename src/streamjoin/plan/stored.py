@@ -109,5 +109,5 @@ def _without_lateness(stored: Any) -> Any:
     if isinstance(stored, dict):
         kept = {name: _without_lateness(stored[name]) for name in stored.keys() - {"lateness", "idle_after"}}
         policy = stored.get("lateness")
-        return kept if policy is None else {**kept, "complete": policy[_KIND] in ("Complete", "Timeless")}
+        return kept if policy is None else {**kept, "complete": policy[_KIND].endswith((":Complete", ":Timeless"))}
     return [_without_lateness(item) for item in stored] if isinstance(stored, list) else stored
