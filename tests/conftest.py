@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 RUN_STREAMS = {
     "spark/test_streaming.py", "spark/test_streaming_cover.py", "spark/test_connect.py", "spark/test_stored_state.py",
     "spark/test_streaming_asof.py", "spark/test_streaming_best_match.py", "spark/test_streaming_changelog.py",
-    "spark/test_streaming_queries.py",
+    "spark/test_streaming_queries.py", "spark/test_streaming_options.py",
     "chaos/test_kills.py", "cli/test_run.py",
 }  # fmt: skip
 

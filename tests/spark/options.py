@@ -256,7 +256,7 @@ REASONS: Final[dict[str, tuple[str, str]]] = {
     "keeps nothing": (
         "(in|of) a query that keeps nothing",
         "The union of windows in time keeps nothing: its rows pass as they come, in no order; none is too late, and "
-        "none waits for an idle input. Over row windows, or with `all=False`, it does.",
+        "none waits for an idle input. Over row windows, beside a table, or with `all=False`, it does.",
     ),
     "forgotten": (
         r'late="join" of (the left input|input 0) of an? (as-of|nearest|best-match) join',

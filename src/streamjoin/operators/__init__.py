@@ -9,6 +9,7 @@ from streamjoin.operators.multiplicity import Multiplicity
 from streamjoin.operators.nearest import NearestJoin
 from streamjoin.operators.negative_join import NegativeJoin
 from streamjoin.operators.negative_window import NegativeWindow
+from streamjoin.operators.passing import Passing
 from streamjoin.operators.row_window import RowWindow
 from streamjoin.operators.temporal_join import TemporalJoin
 from streamjoin.operators.to_stream import StreamOf
@@ -29,6 +30,7 @@ __all__ = [
     "NegativeWindow",
     "Operator",
     "Output",
+    "Passing",
     "Results",
     "RowWindow",
     "Rows",

@@ -20,6 +20,7 @@ from streamjoin.operators import (
     NearestJoin,
     NegativeJoin,
     NegativeWindow,
+    Passing,
     RowWindow,
     StreamOf,
     TemporalJoin,
@@ -216,6 +217,10 @@ def _stream_of(part: Part) -> Told:
     return Told(part.node.config.kind.upper(), kept=(_UNTIL_PROGRESS,))
 
 
+def _passing(part: Part) -> Told:
+    return Told("union", "a table beside a stream", kept=("nothing: a row passes as it comes",))
+
+
 def _judging(part: Part) -> Told:
     who = " and ".join(f"input {verdict.number}" for verdict in part.node.config.verdicts)
     kept = "a row waits until every bucket of the join is past its end"
@@ -233,6 +238,7 @@ DESCRIBERS: Final[dict[type, Callable[[Part], Told]]] = {
     Multiplicity: _multiplicity,
     Aggregating: _aggregating,
     StreamOf: _stream_of,
+    Passing: _passing,
     Judging: _judging,
 }
 

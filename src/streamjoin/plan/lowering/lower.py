@@ -4,7 +4,7 @@
 |---|---|---|
 | Stream | none; a row window is one | of one group, or all of them |
 | Selection, Projection | none: Spark computes them, at the source wherever that is directly below | |
-| Union | none: its reader has as many channels | |
+| Union | none: its reader has as many channels; of tables and streams that leave, one that passes them | |
 | joins | one each (see `matching_joins`, `choosing_joins`) | by keys, by a grid over values, by a matrix |
 | Distinct, Difference, Intersection | a set operator over multiplicities | of one payload |
 | Aggregation | pieces between the starts and ends of a group's elements | of one group, or all of them |
@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import Rows
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.operators import Aggregating, Multiplicity, NegativeWindow, RowWindow, StreamOf
+from streamjoin.operators import Aggregating, Multiplicity, NegativeWindow, Passing, RowWindow, StreamOf
 from streamjoin.operators.multiplicity import SetOperator
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed
@@ -68,6 +68,8 @@ class Lowering(JoinLowering):
         lowered = self.lower(relation, frozenset(relation.columns))
         if self.leaving.to_stream is not None:
             lowered = self._to_stream(lowered)
+        if len({feed.complete for feed in lowered.feeds}) > 1:
+            lowered = self._passing(lowered)
         return self.closing.plan(lowered)
 
     def lower(self, relation: Relation, needed: frozenset[str]) -> Lowered:
@@ -177,6 +179,13 @@ class Lowering(JoinLowering):
         config = StreamOf(kind, arrow_schema(child.fields))
         names = () if kind == "rstream" else child.names
         return self._unary(config, child, RowBinding(child.names, placed_by=names), names, child.fields)
+
+    def _passing(self, child: Lowered) -> Lowered:
+        """Tables beside streams: Spark has no union of the two, but a state that tables can be put into."""
+        hashed = not any(pa.types.is_map(each.type.arrow) for each in child.fields)
+        names = child.names if hashed else ()
+        binding = RowBinding(child.names, placed_by=names)
+        return self._unary(Passing(arrow_schema(child.fields)), child, binding, names, child.fields)
 
     def _unary(
         self,
