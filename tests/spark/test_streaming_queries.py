@@ -151,9 +151,15 @@ def test_lateness_by_names_that_the_query_has_not(spark: SparkSession, tmp_path:
         sj.except_(frames, lateness=[sj.Grace("1 s")] * 3, **both)
 
 
-def test_what_stands_behind_an_event_join_has_no_known_delay(spark: SparkSession, tmp_path: Path) -> None:
+def test_how_late_a_query_is_is_what_the_function_says(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
     source.close()
-    for text, hint in ((JOINED, "GROUP BY"), (CASES["as of"][0], "sj.join_asof")):
-        with pytest.raises(sj.UnsupportedError, match=hint):
-            sj.output_delay(query(spark, text, source.frames(streaming=True), 1))
+    frames, options = source.frames(streaming=True), {"by": "k", "lateness": sj.Grace(f"{SLACK} seconds"), "buckets": 1}
+    joined = sj.join(frames, time="ts", window=sj.Range("4 seconds"), **options)
+    assert sj.output_delay(query(spark, JOINED, frames, 1)) == sj.output_delay(joined)
+    counted = f"SELECT key, count(*) AS n FROM ({JOINED}) q GROUP BY key"
+    assert sj.output_delay(query(spark, counted, frames, 1)) == "4001 milliseconds", (
+        "pieces start in order, and last 4 s"
+    )
+    with pytest.raises(sj.CallError, match="looks ahead may wait for ever"):
+        sj.output_delay(query(spark, CASES["as of"][0], frames, 1))

@@ -23,7 +23,7 @@ from typing import Any
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.runtime.fragment import Fragment, Node
 from streamjoin.runtime.intake import Intake, StageInput
-from streamjoin.runtime.outlet import Outlet, RunningOutlet
+from streamjoin.runtime.outlet import Outlet, RunningOutlet, ToFrame
 from streamjoin.runtime.packets import Packet
 from streamjoin.state import Blobs, Snapshot, table_to_bytes
 
@@ -118,7 +118,8 @@ class RunningStage:
             "state_bytes": footprint.nbytes,
             "state_runs": footprint.runs,
         }
-        if self.config.outlet.leaves != "passed on":
+        # What Spark computes with once more is counted where it has dropped some.
+        if self.config.outlet.leaves != "passed on" and not isinstance(self.config.outlet.way, ToFrame):
             figures["rows_out"] = self.outlet.rows_out
         newest = self.intake.newest
         for number, each in enumerate(self.config.inputs):

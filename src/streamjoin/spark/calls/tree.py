@@ -55,7 +55,6 @@ class TreeCall:
     def plan(self) -> tuple[PhysicalPlan, Leaving]:
         """How it runs, and what was asked of the lowering."""
         relation, options = self.query.relation, self.options
-        infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
         change = options.changelog()
         events = isinstance(top_of(relation), EVENT_JOINS)
         timed = not isinstance(top_of(relation), Join) or top_of(relation).timed  # type: ignore[attr-defined]
@@ -72,6 +71,7 @@ class TreeCall:
             idle_after=options.idle_ticks(),
             timers=options.timers,
         )
+        infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
         self._check(infos, leaving)
         plan = lower(relation, infos, SparkTyping(frames[0].sparkSession), leaving)
         check_late(plan)
