@@ -110,6 +110,17 @@ def test_oracle_one_input_ends_first(how: str, seed: int) -> None:
     assert join.state_rows == 0
 
 
+@pytest.mark.parametrize(("how", "left"), [("inner", []), ("left", [(5, 9)]), ("semi", []), ("anti", [(5, 9)])])
+def test_nobody_meets_a_row_that_has_learned_that_it_ends_where_it_begins(how: str, left: list) -> None:
+    join = TemporalJoin(Matching(), (SCHEMA, SCHEMA), how, "snapshot").build()
+    list(join.on_batch(1, batch_of([Truth((1, "b"), 7, FOREVER, 7, True)])))
+    list(join.on_ends(1, Ends(np.array([7]), np.array([7]))))
+    list(join.on_progress(1, 12))
+    said = [*join.on_batch(0, batch_of([Truth((1, "a"), 5, 9, 0, False)])), *join.on_progress(0, 12), *join.on_end()]
+    assert [pair for one in said for pair in zip(one.ts.tolist(), one.te.tolist(), strict=True)] == left
+    assert join.state_rows == 0
+
+
 def test_rows_that_can_meet_nobody_leave_with_the_holder_of_their_end() -> None:
     join = TemporalJoin(Matching(), (SCHEMA, SCHEMA), "left", "snapshot").build()
     list(join.on_batch(0, by_key(batch_of([Truth((None, "a"), 1, FOREVER, 7, True)]))))

@@ -19,7 +19,17 @@ from streamjoin.errors import LateRowError
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.physical import Compute, Mark
-from streamjoin.plan.relation import Aggregation, Distinct, Join, Projection, Relation, Selection, Stream, Union
+from streamjoin.plan.relation import (
+    Aggregation,
+    Difference,
+    Distinct,
+    Join,
+    Projection,
+    Relation,
+    Selection,
+    Stream,
+    Union,
+)
 from tests.in_process import Told, Troubled, plan_of
 from tests.operators.elements import form, stream_of
 from tests.relational_oracle import FOREVER, Element, Row, evaluate, leaves
@@ -158,7 +168,7 @@ def stream(source: str, *names: str, window: object) -> Stream:
     return Stream(source, tuple((f"{source}.{name}", name) for name in names), "ts", window)
 
 
-def rows(*some: tuple[int, int, float]) -> pa.Table:
+def rows(*some: tuple[int, int | None, float]) -> pa.Table:
     made = [{"ts": ts, "te": ts, "k": k, "v": v, "s": "a"} for ts, k, v in some]
     return pa.Table.from_pylist(made, schema=SCHEMA)
 
@@ -296,6 +306,18 @@ def test_oracle_selections_above_a_row_window_are_computed_at_the_source(buckets
     assert len(left) > 10
     left += elements(running.finished())
     assert form(left) == form(evaluate(relation, {"R": given}, conditions))
+
+
+@pytest.mark.parametrize("buckets", BUCKETS)
+def test_null_is_where_null_is_whoever_has_placed_it(buckets: int) -> None:
+    """A join that matches nothing by it, and EXCEPT, to which it is equal: in one stage, or in none."""
+    joined = Join(
+        stream("R", "k", window=Range(4)), stream("S", "k", window=Range(4)), (Equals("R.k", "S.k"),), how="anti"
+    )
+    running = by_hand(Difference(joined, stream("T", "k", window=Range(4))), buckets=buckets)
+    assert len(running.plan.stages) == 1
+    given = {"R": rows((1, None, 0.0), (1, 2, 0.0), (1, 3, 0.0)), "S": rows((1, 3, 0.0)), "T": rows((1, None, 0.0))}
+    assert sorted(elements(running.rows(given) + running.finished())) == [((2,), 1, 5)]
 
 
 def test_an_idle_channel_is_moved_up_and_its_later_rows_are_late() -> None:

@@ -189,6 +189,9 @@ class RunningTemporalJoin(RunningJoin):
         one, two = (kept.run.rows for kept in pair)
         i, j = indices
         ts, te = np.maximum(one.ts[i], two.ts[j]), np.minimum(one.te[i], two.te[j])
+        if self.config.validity and not (real := ts < te).all():  # one has learned that it ends where it begins
+            i, j, ts, te = i[real], j[real], ts[real], te[real]
+            indices = i, j
         unknown = (_unknown(one, i), _unknown(two, j))
         for number, (kept, rows) in enumerate(zip(pair, indices, strict=True)):
             if kept.meetings is not None:

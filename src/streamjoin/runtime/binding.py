@@ -101,6 +101,7 @@ class RowBinding:
         """A hash per row of the columns that place it; None where nothing does."""
         if not self.placed_by:
             return None
-        if self.placed_by != self.keys:
+        # Keys that match nothing have no code of their own, though others may group by them: NULL, NaN.
+        if self.placed_by != self.keys or batch.matchable is not None:
             return row_hashes(elements.payload.select(self.placed_by))
         return batch.group if len(self.keys) > 1 else hash_integers(batch.group)
