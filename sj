@@ -155,7 +155,7 @@ check_streams() {
 make_lock() {
     # --universal: one lock for every platform and Python. Hashes but no addresses: pip finds the files where it always does.
     uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --quiet \
-        --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file requirements.lock
+        --generate-hashes --no-header --no-annotate --no-emit-index-url --no-strip-extras --output-file requirements.lock
 }
 
 # ----------------------------------------------------------------------------------------------------------------------
