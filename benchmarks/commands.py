@@ -33,6 +33,7 @@ from benchmarks import (
     kernels,
     lifetimes,
     lifetimes_report,
+    recall,
     spark_nested_loop,
     spark_rivals,
     streaming,
@@ -125,6 +126,14 @@ def run_lifetimes(
     return _reported(
         console, report, lambda folder: _lifetimes_outcomes(console, asked, quick, repetitions, folder), json_path
     )
+
+
+def run_recall(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
+    """`streamjoin bench recall`: joins to a recall target, by data set."""
+    asked = _asked(only, recall.QUESTIONS)
+    report = {"command": "recall", "quick": quick, **_circumstances([])}
+    _introduce(console, report, "replays in micro-batches, nothing is timed")
+    return _reported(console, report, lambda folder: _recall_outcomes(console, asked, quick), json_path)
 
 
 def run_house(
@@ -254,6 +263,16 @@ def _lifetimes_outcomes(
             large = lifetimes.measure_large(track, lifetimes.QUICK_LARGE if quick else lifetimes.LARGE, methods)
             yield "large", large.verdicts, large, lifetimes_report.large_table(large)
     console.print(f"plots: {plots / 'index.html'}", highlight=False, soft_wrap=True)
+
+
+def _recall_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Outcomes:
+    with _progress(console) as say:
+        for name in asked:
+            if not recall.DATA[name].there:
+                say(f"{name}: its file is not there")
+                continue
+            outcome = recall.measure(name, quick, say)
+            yield name, outcome.verdicts, outcome, recall.table_of(outcome)
 
 
 def _streaming_outcomes(

@@ -21,8 +21,9 @@ ROOT = Path(__file__).parent.parent
 RUN_STREAMS = {
     "spark/test_streaming.py", "spark/test_streaming_cover.py", "spark/test_connect.py", "spark/test_stored_state.py",
     "spark/test_streaming_asof.py", "spark/test_streaming_best_match.py", "spark/test_streaming_changelog.py",
-    "spark/test_streaming_queries.py", "spark/test_streaming_options.py",
-    "chaos/test_kills.py", "cli/test_run.py",
+    "spark/test_streaming_queries.py", "spark/test_streaming_options.py", "spark/test_streaming_recall.py",
+    "spark/test_deployments.py", "spark/test_pipelines.py", "spark/test_upgrading.py", "chaos/test_kills.py",
+    "chaos/test_moving.py", "cli/test_run.py", "cli/test_going_on.py", "cli/test_rescale.py",
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Relation
 from streamjoin.plan.types import Field, PlainTyping, plain_type
-from streamjoin.runtime.lateness import Complete, LargestSeen, Lateness, RunningLateness, Slack, Timeless
+from streamjoin.runtime.lateness import Complete, LargestSeen, Lateness, RunningLateness, RunningSlack, Slack, Timeless
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
 from tests.state.storing import Store
@@ -39,27 +39,13 @@ class Told(Lateness):
         return None
 
 
-class RunningTold(RunningLateness):
+class RunningTold(RunningSlack):
     def __init__(self) -> None:
-        self.seen, self.promised = NEVER, NEVER
+        super().__init__(Slack(0))
 
     def heard(self, report: dict[str, Any]) -> None:
         self.seen = max(self.seen, report.get("largest") or NEVER)
         self.promised = max(self.promised, report.get("told", NEVER))
-
-    @property
-    def largest(self) -> int:
-        return self.seen
-
-    @property
-    def progress(self) -> int:
-        return self.promised
-
-    def to_json(self) -> Any:
-        return [self.seen, self.promised]
-
-    def restore(self, stored: Any) -> None:
-        self.seen, self.promised = stored
 
 
 def source(

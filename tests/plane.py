@@ -36,6 +36,7 @@ from streamjoin.spark.running.packed import pack
 from streamjoin.spark.running.stream import idle_timer
 from streamjoin.spark.running.tasks import OperateAtOnce, PackEdge, PackSource, ReadElements, numbered, unpack_rows
 from streamjoin.spark.stored import blob_cache, bucket
+from streamjoin.spark.stored.bundles import unbundled
 from streamjoin.spark.stored.pages import bound
 from streamjoin.spark.stored.processor import StageProcessor
 from streamjoin.state import Snapshot
@@ -289,12 +290,12 @@ def labels_after(stage: Stage) -> tuple[int, ...]:
 
 def _stored(cells: dict[str, Any]) -> Snapshot:
     manifest = json.loads(cells["manifest"][0])
-    every = {(name, page) for name, pages in manifest["blobs"].items() for page in range(pages)}
+    values = {name: pages for name, (pages, _) in manifest["values"].items()}
+    every = {(name, page) for name, pages in values.items() for page in range(pages)}
     assert set(cells.get("blobs", ())) == every, "pages are left of blobs that nobody knows"
-    blobs = {
-        name: bound(cells["blobs"][name, page][1] for page in range(pages)) for name, pages in manifest["blobs"].items()
-    }
-    return Snapshot(manifest, blobs)
+    read = {name: bound(cells["blobs"][name, page][1] for page in range(pages)) for name, pages in values.items()}
+    every_blob = {blob: content for name, value in read.items() for blob, content in unbundled(name, value)}
+    return Snapshot(manifest, {blob: every_blob[blob] for blob in manifest["blobs"]})
 
 
 class Clock:
@@ -318,7 +319,9 @@ def _travelled(thing: Any) -> Any:
 
 
 def _batches(frames: list[pd.DataFrame]) -> list[pa.RecordBatch]:
-    return [pa.RecordBatch.from_pandas(frame, preserve_index=False) for frame in frames]
+    """Each packed row as a batch of its own."""
+    batches = [pa.RecordBatch.from_pandas(frame, preserve_index=False) for frame in frames]
+    return [batch.slice(number, 1) for batch in batches for number in range(batch.num_rows)]
 
 
 def _grouped(packed: list[pa.RecordBatch]) -> Iterator[tuple[int, pd.DataFrame]]:

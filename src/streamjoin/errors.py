@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+C = TypeVar("C", bound=Callable[..., Any])
 
 
 class StreamjoinError(Exception):
@@ -35,6 +40,10 @@ def _rebuild(kind: type[StreamjoinError], message: str, hint: str | None) -> Str
 
 class CallError(StreamjoinError, ValueError):
     """A call that cannot mean anything: found when the call is made, never in a worker."""
+
+
+class ArgumentError(CallError, TypeError):
+    """A call with an argument that the function does not take, or without one that it needs."""
 
 
 class UnknownColumnError(CallError):
@@ -69,12 +78,78 @@ def unknown_column(name: str, known: Iterable[str], where: str) -> UnknownColumn
     ...
     streamjoin.errors.UnknownColumnError: input 0 has no column 'spede'. Hint: did you mean 'speed'?
     """
-    columns = list(known)
-    near = difflib.get_close_matches(name, columns, n=3, cutoff=0.6)
-    if not near:
-        near = [column for column in columns if column.lower() == name.lower()]
+    return UnknownColumnError(f"{where} has no column {name!r}", hint=near_or_all(name, known, "it has"))
+
+
+def near_or_all(name: str, known: Iterable[str], there_are: str) -> str:
+    """A hint with the names that are nearest to one, or with all of them.
+
+    >>> near_or_all("windw", ["time", "window"], "its options are"), near_or_all("q", ["time"], "its options are")
+    ("did you mean 'window'?", "its options are 'time'")
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    near = near or [other for other in names if other.lower() == name.lower()]
     if near:
-        hint = "did you mean " + " or ".join(repr(column) for column in near) + "?"
-    else:
-        hint = "it has " + ", ".join(repr(column) for column in columns)
-    return UnknownColumnError(f"{where} has no column {name!r}", hint=hint)
+        return "did you mean " + " or ".join(repr(other) for other in near) + "?"
+    return f"{there_are} " + ", ".join(repr(other) for other in names)
+
+
+# -- calls that do not fit a signature ---------------------------------------------------------------------------------
+
+
+def says_what_fits(called: C) -> C:
+    """A public function or class whose refusal of arguments says what to write; otherwise it is as it was.
+
+    Nothing is looked at until Python itself refuses the call.
+
+    >>> @says_what_fits
+    ... def wait(*, seconds): ...
+    >>> wait(secnds=5)
+    Traceback (most recent call last):
+    ...
+    streamjoin.errors.ArgumentError: wait has no option 'secnds'. Hint: did you mean 'seconds'?
+    """
+    if isinstance(called, type):
+        type.__setattr__(called, "__init__", _explained(called.__init__, called.__name__))  # type: ignore[misc]
+        return called
+    explained: C = _explained(called, called.__name__)
+    return explained
+
+
+def _explained(function: Any, name: str) -> Any:
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TypeError:
+            wrong = _misfit(function, name, args, options)
+            if wrong is None:  # it was called: the error is about something else
+                raise
+            raise wrong from None
+
+    return call
+
+
+def _misfit(function: Any, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> ArgumentError | None:
+    """What is wrong with a call, if it does not fit the signature."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **options)
+    except TypeError as error:
+        own = {key: each for key, each in signature.parameters.items() if key != "self"}
+        unknown = next((option for option in options if option not in own), None)
+        if unknown is not None:
+            named = [key for key, each in own.items() if each.kind is not each.VAR_POSITIONAL]
+            hint = near_or_all(unknown, named, "its options are")
+            return ArgumentError(f"{name} has no option {unknown!r}", hint=hint)
+        by_place = [key for key, each in own.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+        if len(args) > len(by_place) + ("self" in signature.parameters):
+            shown = f"{name}({', '.join([*by_place, 'option=...'])})"
+            what = f"got {args[-1]!r} without its name"
+            return ArgumentError(f"{name} takes its options by name, {what}", hint=f"write {shown}")
+        given = {*by_place[: len(args) - ("self" in signature.parameters)], *options}
+        must = [key for key, each in own.items() if each.default is each.empty and each.kind < each.VAR_KEYWORD]
+        missing = [key for key in must if key not in given and own[key].kind is not inspect.Parameter.VAR_POSITIONAL]
+        return ArgumentError(f"{name} needs {' and '.join(missing)}" if missing else f"{name}: {error}")
+    return None

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
+from streamjoin.api import errors_go_to
 from streamjoin.cli import app
 from streamjoin.cli.demo import generate_match
-from streamjoin.cli.local_spark import errors_go_to, local_spark
+from streamjoin.cli.local_spark import local_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

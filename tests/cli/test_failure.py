@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamjoin import CallError, StreamjoinError
-from streamjoin.cli.failure import from_spark, readable_failures, reason
+from streamjoin.cli.failure import bad_row, from_spark, readable_failures, reason
 
 TRACE = "\n\n\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:500)\n\tat java.lang.Thread.run"
 STREAM = (
@@ -69,3 +69,29 @@ def test_only_spark_s_errors_are_turned_into_ours(capsys: pytest.CaptureFixture[
         raise ZeroDivisionError
     with pytest.raises(CallError, match=r"^wrong\.$"), readable_failures():
         raise CallError("wrong")
+
+
+def test_a_file_with_other_names_in_its_first_line() -> None:
+    error = bad_row([
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/a%20b.csv.  SQLSTATE: KD001",
+        "CSV header does not conform to the schema.\n Header: v, k\n Schema: k, v\nExpected: k but found: v",
+    ])  # fmt: skip
+    assert error is not None
+    assert (
+        error.message == "/in/a b.csv has other columns than its stream: the first line says v, k, the stream has k, v"
+    )
+
+
+def test_of_a_bad_row_the_last_cause_is_told_without_spark_s_advice() -> None:
+    parsing = "[X.Y] Malformed records are detected in record parsing: [a,null].\nParse Mode: FAILFAST. To process"
+    cast = (
+        '[CAST_INVALID_INPUT] The value \'now\' of the type "STRING" cannot be cast to "TIMESTAMP" because it is '
+        "malformed. Correct the value as per the syntax. Use `try_cast` to tolerate malformed input. SQLSTATE: 22018"
+    )
+    error = bad_row(["while reading file file:/in/1.csv. SQLSTATE", parsing, cast])
+    assert error is not None
+    assert error.message == (
+        "/in/1.csv has a row that does not fit its columns, [a,null]: The value 'now' of the type \"STRING\" cannot be "
+        'cast to "TIMESTAMP" because it is malformed.'
+    )
+    assert bad_row(["disk full"]) is None

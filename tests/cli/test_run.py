@@ -15,73 +15,24 @@ from typing import TYPE_CHECKING
 
 import pyarrow.csv
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 import streamjoin as sj
 from streamjoin.api import StoredInput, stored_state
 from streamjoin.cli import app
-from streamjoin.cli.run import Ending
+from streamjoin.cli.ending import Ending
 from streamjoin.cli.screen import HEADINGS
 from streamjoin.cli.tables import read_stream, read_table
+from tests.cli.commands import JOIN, R_FILES, add_file, refused, run, two_streams, write_job
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-JOIN = """
-    return sj.join([R, S], by="k", time="ts", window=sj.Range("4 seconds"), how="{how}", late="{late}",
-                   lateness=sj.Grace("5 seconds"), buckets=2)
-"""
-# Rows of input R and of input S in files: (k, v, second). The last file of R brings a row that is late.
-R_FILES = [[("a", 1, 0), ("b", 2, 1), ("c", 3, 2)], [("a", 4, 3), ("b", 5, 30)], [("a", 6, 4), ("a", 7, 31)]]
-S_FILES = [[("a", 10, 1), ("c", 20, 2)], [("b", 30, 28), ("b", 40, 31)]]
-
-
-def write_job(folder: Path, how: str = "inner", late: str = "drop") -> None:
-    (folder / "job.py").write_text("import streamjoin as sj\n\ndef job(R, S):" + JOIN.format(how=how, late=late))
-
-
-def add_file(folder: Path, rows: list[tuple[str, int, int]]) -> None:
-    """One more CSV file, younger than all before it."""
-    folder.mkdir(exist_ok=True)
-    number = len(list(folder.glob("*.csv")))
-    lines = [f"{k},{v},2024-01-01 10:00:{second:02d}" for k, v, second in rows]
-    file = folder / f"{number}.csv"
-    file.write_text("\n".join(["k,v,ts", *lines, ""]))
-    os.utime(file, (1_700_000_000 + number,) * 2)  # a stream takes its files by their age
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two streams, two files each, nothing late; and a job."""
-    for name, files in (("R", R_FILES[:2]), ("S", S_FILES)):
-        for rows in files:
-            add_file(tmp_path / name, rows)
-    write_job(tmp_path)
-    return tmp_path
-
-
-def run(
-    folder: Path,
-    *options: str,
-    streams: str = "RS",
-    out: str = "out",
-    checkpoint: str = "checkpoint",
-    job: str = "job.py",
-) -> Result:
-    named = [word for name in streams for word in ("--stream", f"{name}={folder / name}")]
-    places = ["--out", str(folder / out), "--checkpoint", str(folder / checkpoint)]
-    return CliRunner().invoke(app, ["run", str(folder / job), *named, *places, *options])
-
-
-def refused(folder: Path, *options: str, **places: str) -> str:
-    """The one line that a wrong call gets."""
-    result = run(folder, *options, **places)
-    assert result.exit_code == 1, result.output
-    assert "Traceback" not in result.output
-    line, nothing = result.output.split("\n", 1)
-    assert not nothing
-    return line.removeprefix("error: ")
+    return two_streams(tmp_path)
 
 
 def batch_join(spark: SparkSession, folder: Path, how: str = "inner") -> DataFrame:
@@ -342,17 +293,36 @@ def test_triggers_as_spark_wants_them() -> None:
 # -- the guide ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_commands_of_the_guide(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    guide = (ROOT / "docs" / "guides" / "running.md").read_text().replace("\\\n", "")
-    commands = re.findall(r"^\./sj ((?:run|state|explain) .*)$", guide, re.MULTILINE)
-    assert len(commands) == 4
-    monkeypatch.chdir(ROOT)
+def commands_of(guide: str) -> list[str]:
+    text = (ROOT / "docs" / "guides" / guide).read_text().replace("\\\n", "")
+    return re.findall(r"^\./sj ((?:run|state|explain|rescale) .*)$", text, re.MULTILINE)
+
+
+def shown_by(commands: list[str], folder: Path) -> list[str]:
     shown = []
     for command in commands:
-        result = CliRunner().invoke(app, shlex.split(command.replace("build/", f"{tmp_path}/")))
+        result = CliRunner().invoke(app, shlex.split(command.replace("build/", f"{folder}/")))
         assert result.exit_code == 0, result.output
         shown.append(result.output)
+    return shown
+
+
+def test_the_commands_of_the_guide(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = commands_of("running.md")
+    assert len(commands) == 5
+    monkeypatch.chdir(ROOT)
+    shown = shown_by(commands, tmp_path)
     assert sum("total" in output for output in shown) == 1, "one of them is what is kept"
     assert ": 8 rows in, 3 rows out, 0 late" in shown[0], "as the guide says"
     assert "11 rows" in shown[0], "as the guide says"
     assert sum("the query is over" in output for output in shown) == 1, "one of them is finished"
+
+
+def test_the_commands_of_the_guide_to_moving(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    begun, spread, went_on = shown_by(commands_of("moving.md"), tmp_path)
+    assert ": 8 rows in, 3 rows out, 0 late" in begun
+    assert spread == f"{tmp_path}/moved.checkpoint: 8 buckets over 4 partitions\n"
+    assert went_on == "No micro-batch: there was nothing new to read.\n"

@@ -96,6 +96,10 @@ class Query:
         return self.stopped
 
     @property
+    def isActive(self) -> bool:  # noqa: N802
+        return not self.stopped
+
+    @property
     def status(self) -> dict[str, Any]:
         return {"message": "Processing new data", "isTriggerActive": self.active[min(self.asked, len(self.active)) - 1]}
 

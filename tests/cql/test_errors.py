@@ -128,8 +128,6 @@ WRONG = [
     ("SELECT 1 + «rand() AS z FROM R [NOW]", UnsupportedError, "rand() does not give the same", "column before"),
     ("SELECT «current_timestamp FROM R [NOW]", UnsupportedError, "current_timestamp()", "column before"),
     ("SELECT k FROM R [NOW] WHERE ts > «now()", UnsupportedError, "now()", "column before"),
-    ("SELECT k FROM R [NOW] WHERE a > «:limit", UnsupportedError, "Parameters", "write the value"),
-    ("SELECT k FROM R [NOW] WHERE a > «?", UnsupportedError, "Parameters", "write the value"),
     ("SELECT «distance(x, y, a) FROM R [NOW]", CallError, "two points of as many axes, got 3", "distance(R.x"),
     ("SELECT «overlaps(a, x) FROM R [NOW]", CallError, "got 2", "overlaps(R.lo"),
     # Groups

@@ -112,6 +112,16 @@ def test_the_bounds_by_hand() -> None:
     assert said(tree("best match", how="right")) == SLACK + 3 + 3 + 1
 
 
+@pytest.mark.parametrize("how", ["left", "semi", "anti"])
+@pytest.mark.parametrize(("shape", "bound"), [("keys", 5 + SLACK), ("theta", 5 + 5 + SLACK)])
+def test_beside_a_table_that_is_valid_for_any_time_rows_wait_for_nobody(shape: str, bound: int, how: str) -> None:
+    relation = tree(shape, how=how, windows=(Range(5), Unbounded()))
+    plan = plan_of(relation, {"0": SLACK, "1": None}, buckets=2)
+    assert output_delay(Query(relation), plan) == bound
+    found = [worst(plan, "valid_from", {"0": SLACK, "1": None}, seed) for seed in range(4)]
+    assert max(found) <= bound
+
+
 def test_where_a_second_stage_decides_a_row_waits_for_its_own_input_too() -> None:
     relation = tree("theta", how="left", windows=(Range(10), Now()))
     assert said(relation, lateness={"0": 0, "1": 0}) == 10 + 1
@@ -128,7 +138,7 @@ def test_where_a_second_stage_decides_a_row_waits_for_its_own_input_too() -> Non
         (tree("keys"), {"column": "id"}, "'id' is no time column of this join's result"),
         (tree("keys", windows=(Unbounded(), Now())), {}, "rows of input 0 may be valid for any length of time"),
         (
-            tree("keys", windows=(Now(), Unbounded()), how="left"),
+            tree("keys", windows=(Now(), Unbounded()), how="full"),
             {"lateness": {"0": 1}},
             "rows of input 1 may be valid for any length of time",
         ),

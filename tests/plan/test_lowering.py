@@ -270,7 +270,9 @@ def test_a_stage_sends_straight_to_the_next_one_where_spark_has_nothing_to_do() 
     assert first.outlet.leaves == "passed on"
     target = first.outlet.way.target
     assert (target.binding.placed_by, target.partitioning, target.follow) == (("R.v",), Partitioning(4), False)
-    assert second.inputs[0].channels == (Channel(target.channel, buckets=4, complete=True),)
+    assert second.inputs[0].channels == (
+        Channel(target.channel, buckets=4, complete=True, label="stream R and stream S"),
+    )
     assert isinstance(second.outlet.way, ToUser)
     assert second.outlet.leaves == "settled"
     assert plan.sink.channels == (second.outlet.way.channel,)

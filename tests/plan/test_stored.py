@@ -143,7 +143,7 @@ def test_types_and_numbers_come_back() -> None:
         assert through(value) == value
     for policy in (Slack(5), Complete(), Timeless()):
         assert through(policy) == policy
-    shape = Shape((), marked=(MarkedColumn("R_late", "late", 1, pa.struct([("x", pa.int64())])),))
+    shape = Shape((), marked=(MarkedColumn("R_late", "late", (1,), pa.struct([("x", pa.int64())])),))
     assert through(shape) == shape
 
 

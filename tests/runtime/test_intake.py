@@ -14,7 +14,7 @@ from streamjoin.runtime.intake import Channel, Intake, StageInput
 from streamjoin.runtime.lateness import Complete, Slack, Timeless
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.placing import MatrixPartitioning, Partitioning
-from streamjoin.state import Ends
+from streamjoin.state import Ends, Snapshot
 from tests.state.making import batch, ids
 
 BOTH = (Slack(2), Slack(0))
@@ -72,11 +72,11 @@ def test_what_has_ended_is_past_everything_and_what_has_no_time_never_moves() ->
 def test_what_was_heard_survives_a_restart() -> None:
     given, again = (intake(*BOTH, idle_after=10) for _ in range(2))
     heard(given, told(0, 10, clock=1))
-    again.restore(json.loads(json.dumps(given.to_json())))
+    again.restore(Snapshot(json.loads(json.dumps(given.snapshot().manifest))))
     for one in (given, again):
         one.take([told(0, 20, clock=12)])
     assert again.progress() == given.progress() == [18, 18]
-    assert again.to_json() == given.to_json()
+    assert again.snapshot() == given.snapshot()
 
 
 # Late rows -----------------------------------------------------------------------------------------------------------

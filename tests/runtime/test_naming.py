@@ -112,7 +112,7 @@ def test_invalid_rows_of_a_join_without_validity() -> None:
 
 def test_where_the_result_has_other_columns_whole_rows_are_shown_in_one_of_their_own() -> None:
     kind = pa.struct([("x", INT), ("s", TEXT)])
-    marked = (MarkedColumn("R_late", "late", 4, kind), MarkedColumn("S_late", "late", 5, kind))
+    marked = (MarkedColumn("R_late", "late", (4,), kind), MarkedColumn("S_late", "late", (5,), kind))
     shape = Shape(COLUMNS[:1], ("from", "to"), None, INT, marked=marked)
     rows = pa.table({"x": [1, 2], "s": ["p", None]})
     assert shape.assemble_marked("late", 5, rows).to_pylist() == [

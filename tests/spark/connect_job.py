@@ -1,64 +1,119 @@
-"""Run by `test_connect.py` in a process of its own: joins through Spark Connect, batch and stream.
+"""The same calls on a classic session and through Spark Connect; `test_connect.py` runs this in a process of its own.
 
-Prints one line of JSON: what the stream left, what it still held, and what the batch gives.
+Prints one line of JSON: what the calls told.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
 
 import streamjoin as sj
+from streamjoin.errors import StreamjoinError
+from streamjoin.spark.stored.checkpoint_log import CheckpointLog
+from tests.deployments import suite
+
+T = TypeVar("T")
 
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
+    "spark.python.daemon.module": "streamjoin.spark.daemon",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
+SCHEMA = "id long, k long, ts long"
 
 
-def main(folder: Path) -> None:
+def write_inputs(spark: SparkSession, folder: Path) -> None:
+    """Three files of each side."""
+    for side, shift in enumerate((0, 2)):
+        rows = spark.range(60).selectExpr("id", "id % 3 AS k", f"id + {shift} AS ts")
+        rows.repartition(3, "ts").write.parquet(str(folder / str(side)))
+
+
+def told(spark: SparkSession, folder: Path, scratch: Path) -> dict[str, Any]:
+    """What the calls give and say. The inputs lie in `folder`, what is written goes into `scratch`."""
+
+    def frames(streaming: bool) -> list[DataFrame]:
+        reader = spark.readStream.option("maxFilesPerTrigger", 1) if streaming else spark.read
+        return [reader.schema(SCHEMA).parquet(str(folder / side)) for side in "01"]
+
+    def joined(stream: bool, **known: Any) -> DataFrame:
+        options: dict[str, Any] = {"time": "ts", "window": sj.Range(4), "by": "k", "how": "left", "emit": "ordered"}
+        return sj.join(frames(stream), **options, buckets=2, lateness=sj.Grace(100), **known)
+
+    def priced(one: DataFrame, two: DataFrame, **known: Any) -> DataFrame:
+        return sj.join_asof(one, two, on="ts", by="k", tolerance=3, buckets=2, **known)
+
+    def start(frame: DataFrame) -> None:
+        frame.writeStream.format("noop").start()
+
+    def unasked(call: Callable[[], T]) -> T:
+        """The result of a call that may ask Spark nothing."""
+        if hasattr(spark, "_jvm"):
+            return call()
+        client: Any = spark.client
+        try:
+            client._analyze = None
+            return call()
+        finally:
+            del client._analyze
+
+    def refused(call: Any) -> str:
+        try:
+            call()
+        except (StreamjoinError, AnalysisException) as error:
+            return f"{type(error).__name__}: {error}"
+        return "taken"
+
+    stream, batch = joined(True), joined(False)
+    collated = [frame.selectExpr("collate(cast(k AS string), 'UTF8_LCASE') AS k", "ts") for frame in frames(False)]
+    one, two = frames(False)
+    schema = StructType([StructField(name, LongType()) for name in ("id", "k", "ts")])
+    return {
+        "suite": suite(spark, scratch),
+        "explain": [sj.explain(stream), sj.explain(batch)],
+        "delay": sj.output_delay(stream),
+        "asof": _rows(priced(one, two)),
+        "unasked": _rows(unasked(lambda: priced(*frames(False), schemas=schema, streaming=False))),
+        "unasked stream": unasked(lambda: sj.output_delay(joined(True, schemas=schema, streaming=True))),
+        "a stream called none": refused(lambda: start(priced(*frames(True), schemas=schema, streaming=False))),
+        "cql": _rows(sj.cql(spark, "SELECT k, COUNT(*) AS n FROM R [ROWS 3] GROUP BY k", R=one, buckets=2)),
+        "collated": refused(lambda: sj.join(collated, by="k").schema),
+        "finish elsewhere": None
+        if hasattr(spark, "_jvm")
+        else refused(lambda: CheckpointLog(spark, "s3a://nowhere/checkpoint")),
+        "session": sj.session() is spark,
+    }
+
+
+def _rows(frame: DataFrame) -> list[list[object]]:
+    return sorted([list(row) for row in frame.collect()], key=str)
+
+
+def main(folder: Path, scratch: Path) -> None:
     builder = SparkSession.builder.remote("local[2]")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     assert not hasattr(spark, "_jvm"), "this is no Connect session"
-    for side, shift in enumerate((0, 2)):
-        rows = spark.range(60).selectExpr("id", "id % 3 AS k", f"id + {shift} AS ts")
-        rows.repartition(3, "ts").write.parquet(str(folder / str(side)))
-
-    def joined(streaming: bool) -> DataFrame:
-        reader = spark.readStream.option("maxFilesPerTrigger", 1) if streaming else spark.read
-        frames = [reader.schema("id long, k long, ts long").parquet(str(folder / side)) for side in "01"]
-        options = {"time": "ts", "window": sj.Range(4), "by": "k", "how": "left", "emit": "ordered", "buckets": 2}
-        return sj.join(frames, **options, lateness=sj.Grace(100))
-
-    def counted(frame: DataFrame) -> list[list[object]]:
-        return sorted([list(row) for row in frame.collect()], key=str)
-
-    query = (
-        joined(True)
-        .writeStream.format("parquet")
-        .option("path", str(folder / "out"))
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    batches = sj.progress(query)["batch"] + 1
-    left = counted(spark.read.schema(joined(True).schema).parquet(str(folder / "out")))
-    rest = counted(sj.finish(folder / "checkpoint", spark))
-    print(json.dumps({"batches": batches, "left": left, "rest": rest, "batch": counted(joined(False))}))
+    print(json.dumps(told(spark, folder, scratch)))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
+from tests.spark.streams import SCHEMA
 
 LEFT_OUT: Final = object()  # an option that the call without it has, and the one with it has not
 GRACE: Final = sj.Grace("5 seconds")
@@ -141,6 +142,11 @@ def _arrival(function: Function) -> Mapping[str, Any]:
     return {**_time(sj.arrival())(function), "lateness": LEFT_OUT}  # how late rows are is known then
 
 
+def _args(function: Function) -> Mapping[str, Any]:
+    tail = {"tail": f"WHERE R.v > :n {function.usual.get('tail', '')}"} if function.of == "named" else {}
+    return {"args": {"n": 1}, **tail}
+
+
 def _how(how: str) -> Option:
     kind = {"left": "LEFT", "semi": "LEFT SEMI", "anti": "LEFT ANTI", "full": "FULL"}[how]
     return Option(f'how="{how}"', {"how": how}, {"kind": kind})
@@ -166,13 +172,15 @@ def options() -> dict[str, Option]:
     one, two = F.col("k") + 1, F.col("k") * 2
     later = F.col("ts") + F.expr("INTERVAL 1 SECOND")
     nine, five = sj.Grace("9 s"), sj.Grace("5 s")
-    joined = {"late": "join"}
+    joined, recall = {"late": "join"}, {"lateness": sj.Recall(0.9)}
     snapshot: Given = lambda function: {"kind": "LEFT"} if function.of == "named" else {"how": "left"}  # noqa: E731
     every = [
         Option('by="k"', {"by": "k"}, {"on": "R.k = S.k"}),
+        Option('by="k + 1"', {"by": "k + 1"}, {"on": "R.k + 1 = S.k + 1"}),
         Option('left_by="k", right_by="id"', {"left_by": "k", "right_by": "id"}, {"on": "R.k = S.id"}),
         Option("left_by, right_by: expressions", {"left_by": one, "right_by": two}, {"on": "R.k + 1 = S.k * 2"}),
         Option("where=sj.theta(...)", {"where": sj.theta("l.lo < r.hi")}, {"on": "R.lo < S.hi"}),
+        Option('where="l.lo < r.hi"', {"where": "l.lo < r.hi"}, {"on": "R.lo < S.hi"}),
         *(_how(how) for how in ("left", "semi", "anti", "full")),
         Option('outer="snapshot"', {"outer": "snapshot"}, beside=snapshot),
         Option("window=sj.Rows(3)", {"window": sj.Rows(3)}, {"window": "[ROWS 3]"}),
@@ -184,7 +192,11 @@ def options() -> dict[str, Option]:
         ),
         Option("time=sj.arrival()", _arrival),
         Option("time=expression", _time(later)),
+        Option('time="ts + INTERVAL 1 SECOND"', _time("ts + INTERVAL 1 SECOND")),
+        Option('args={"n": 1}', _args),
         Option("lateness=sj.Grace(...)", {"lateness": nine}, idle=True),
+        Option("lateness=sj.MaxDelay()", {"lateness": sj.MaxDelay()}, idle=True),
+        Option("lateness=sj.Recall(...)", recall, idle=True),
         Option("lateness per input", lambda function: {"lateness": function.each(nine, five)}, idle=True),
         Option('late="fail"', {"late": "fail"}, idle=True),
         Option('late="output"', {"late": "output"}),
@@ -203,6 +215,7 @@ def options() -> dict[str, Option]:
         Option("buckets", {"buckets": 3}, beside=_with_keys),
         Option("cell", _cell),
         Option("hold", _hold, beside={"emit": "ordered"}),
+        Option("schemas", {"schemas": SCHEMA}),
         Option("a table on the right", {}, static=1),
         Option("a table on the left", {}, static=0),
         Option('late="join", window=sj.Rows(3)', {**joined, "window": sj.Rows(3)}, {**joined, "window": "[ROWS 3]"}),
@@ -210,6 +223,8 @@ def options() -> dict[str, Option]:
         Option('late="join", emit="ordered"', {**joined, "emit": "ordered"}),
         Option('late="join", method="negative"', {**joined, "method": "negative"}),
         Option('late="output", how="semi"', {"late": "output", "how": "semi"}, {"late": "output", "kind": "LEFT SEMI"}),
+        Option('lateness=sj.Recall(...), late="fail"', {**recall, "late": "fail"}, idle=True),
+        Option('lateness=sj.Recall(...), emit="ordered"', {**recall, "emit": "ordered"}),
         Option('output="changelog", emit="ordered"', {"output": "changelog", "emit": "ordered"}),
         Option('output="changelog", validity', {"output": "changelog", "validity": ("since", "until")}),
     ]
@@ -245,9 +260,9 @@ REASONS: Final[dict[str, tuple[str, str]]] = {
         "`PARTITION BY` takes names of columns. Compute the column on the frame before.",
     ),
     "value": (
-        "must be a name or a Column, got Arrival",
-        "The dimensions of a best-match join are values of the rows. Add a column `current_timestamp()` to the frame; "
-        "an expression can be no key of a dict, and is made a column of the frame, too.",
+        "must be a name, SQL text or a Column, got Arrival",
+        "The dimensions of a best-match join are values of the rows. Add a column `current_timestamp()` to the frame. "
+        "A Column can be no key of a dict: write it as SQL text.",
     ),
     "named": (
         "is for windows, and this query has none",
@@ -306,6 +321,23 @@ REASONS: Final[dict[str, tuple[str, str]]] = {
         'output="changelog" cannot be combined with emit="ordered"',
         "A correction comes after the row that it corrects, so it cannot be in order of time.",
     ),
+    "final": (
+        "a recall target in a join in which rows choose",
+        "With a recall target partners may be found late, and what a row has chosen is final.",
+    ),
+    "one join": (
+        "a recall target is for one join of two streams",
+        "A recall target is a share of the results of one join. One that is found late would change what is said above "
+        "it.",
+    ),
+    "on arrival": (
+        'late="fail" beside a recall target',
+        "With a recall target rows join on arrival, late ones too.",
+    ),
+    "target out of order": (
+        'a recall target cannot be combined with emit="ordered"',
+        "With a recall target rows join on arrival, and the results of late ones would leave out of order.",
+    ),
 }
 
 MATCHING: Final = ("join", "join_interval", "join_band", "join_overlap", "join_within")
@@ -337,13 +369,16 @@ _BOTH: Final = (*MATCHING, *CHOOSING)
 _HOW: Final = (MATCHING, WORKS), (("join_asof", "join_nearest", AS_OF), "takes"), (RELATIONAL, TEXT)
 _ROWS: Final = ((*WINDOWED, *LIFETIMES), WORKS), (RELATIONAL, TEXT), ((AS_OF,), "events")
 _INVALID: Final = ((*MATCHING, *LIFETIMES, *RELATIONAL), WORKS), ((AS_OF,), "no time")
+_NO_TARGET: Final = ((*CHOOSING, AS_OF), (WORKS, "final")), ((*LIFETIMES, "cql, groups"), (WORKS, "one join"))
 _TABLE_BESIDE: Final = (("aggregate", "distinct"), ONE)
 
 CELLS: Final[dict[str, dict[str, Cell]]] = {
     'by="k"': _row(((*_BOTH, "aggregate"), WORKS), ((*RELATIONAL, AS_OF), TEXT)),
+    'by="k + 1"': _row(((*_BOTH, "aggregate"), WORKS), (RELATIONAL, TEXT), ((AS_OF,), "columns")),
     'left_by="k", right_by="id"': _row((_BOTH, WORKS), ((*RELATIONAL, AS_OF), TEXT)),
     "left_by, right_by: expressions": _row((_BOTH, WORKS), (RELATIONAL, TEXT), ((AS_OF,), "columns")),
     "where=sj.theta(...)": _row((MATCHING, WORKS), (RELATIONAL, TEXT), ((AS_OF,), "columns")),
+    'where="l.lo < r.hi"': _row((MATCHING, WORKS), (RELATIONAL, TEXT), ((AS_OF,), "columns")),
     'how="left"': _row((_BOTH, WORKS), ((*RELATIONAL, AS_OF), TEXT)),
     'how="semi"': _row(*_HOW, (("join_best_match",), "takes")),
     'how="anti"': _row(*_HOW, (("join_best_match",), "takes")),
@@ -354,7 +389,11 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "window=sj.Rows(3, by=expression)": _row(((*WINDOWED, *LIFETIMES), WORKS), ((*RELATIONAL, AS_OF), "groups")),
     "time=sj.arrival()": _row((("join_best_match",), "value"), ((AS_OF,), "named"), otherwise=WORKS),
     "time=expression": _row((("join_best_match",), ABSENT), ((AS_OF,), "named"), otherwise=WORKS),
+    'time="ts + INTERVAL 1 SECOND"': _row(((AS_OF,), "named"), otherwise=WORKS),
+    'args={"n": 1}': _row(((*RELATIONAL, AS_OF), WORKS)),
     "lateness=sj.Grace(...)": _row(otherwise=WORKS),
+    "lateness=sj.MaxDelay()": _row(otherwise=WORKS),
+    "lateness=sj.Recall(...)": _row(*_NO_TARGET, otherwise=WORKS),
     "lateness per input": _row(otherwise=WORKS),
     'late="fail"': _row(_UNION_WAITS_NOT, otherwise=WORKS),
     'late="output"': _row(_UNION_WAITS_NOT, otherwise=WORKS),
@@ -375,6 +414,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "buckets": _row((("union",), UNUSED), otherwise=WORKS),
     "cell": _row(((*MATCHING, "join_best_match", "join_nearest"), WORKS)),
     "hold": _row((MATCHING, WORKS)),
+    "schemas": _row(otherwise=UNUSED),
     "a table on the right": _row(_TABLE_BESIDE, otherwise=WORKS),
     "a table on the left": _row(_TABLE_BESIDE, otherwise=WORKS),
     'late="join", window=sj.Rows(3)': _row(
@@ -392,6 +432,12 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
         ((*LIFETIMES, "cql, groups"), "many"), (("cql, a join",), "tuples"), ((AS_OF,), "lifetimes")
     ),
     'late="output", how="semi"': _row((MATCHING, "semi"), (CHOOSING, "takes"), (RELATIONAL, TEXT), ((AS_OF,), "takes")),
+    'lateness=sj.Recall(...), late="fail"': _row(
+        *_NO_TARGET, (("union",), (WORKS, "one join")), otherwise=(WORKS, "on arrival")
+    ),
+    'lateness=sj.Recall(...), emit="ordered"': _row(
+        *_NO_TARGET, (("union",), ("keeps nothing", "one join")), otherwise=(WORKS, "target out of order")
+    ),
     'output="changelog", emit="ordered"': _row(((*CHOOSING, *LIFETIMES, *RELATIONAL, AS_OF), "correction")),
     'output="changelog", validity': _row(((*LIFETIMES, *RELATIONAL, AS_OF), "no validity")),
 }  # fmt: skip
@@ -410,7 +456,9 @@ _BEGIN: Final = """# Options
 Every option against every function, over batches and over streams. The tables are written by the tests, and each cell
 is one: whatever works changes how a call runs, and whatever does not is refused with the reason that is given here.
 `lateness`, `late`, `idle_after` and `timers` are taken for batches, too, where they have nothing to do: no row is late.
-Options can be combined, unless the last rows say otherwise.
+`schemas` and `streaming` say what Spark would say of the frames, where it [cannot be
+asked](guides/connect-and-pipelines.md#declarative-pipelines). Options can be combined, unless the last rows say
+otherwise.
 
 | cell | says |
 |---|---|

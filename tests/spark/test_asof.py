@@ -23,8 +23,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, upper
 
 import streamjoin as sj
+from streamjoin.errors import CallError
 from tests.spark.wrong_calls import USE_A_NUMBER, Call, Wrong, check, make_frames, short
 
 CASES = 25  # of each combination of options
@@ -215,3 +217,19 @@ def test_infinity_is_no_time(spark: SparkSession, direction: str) -> None:
     assert [(row.id, row.id_right) for row in rows] == [(1, 1), (2, None)], "like a row without time"
     with pytest.raises(Exception, match="is the largest number, which is no time"):
         sj.join_interval(left, right, on="ts", lower=0, upper=1).collect()
+
+
+def test_columns_may_have_any_name_but_ours(spark: SparkSession) -> None:
+    """Names that a join could well give to what it adds to a frame are the user's all the same."""
+    names = ["arrival", "by k", "tie k", "time ts", "bucket", "ts", "te"]
+    rows = [("a", "B", 3, 1, 0, 5, 6), ("c", "b", 4, 1, 1, 6, 7)]
+    left, right = spark.createDataFrame(rows, names), spark.createDataFrame(rows, names)
+    keys = [upper(frame["by k"]) for frame in (left, right)]
+    joined = sj.join_asof(
+        left, right, left_on=col("`time ts`") + 0, right_on="time ts", left_by=keys[0], right_by=keys[1],
+        tie_break="tie k",
+    )  # fmt: skip
+    assert sorted((row["arrival"], row["tie k_right"]) for row in joined.collect()) == [("a", 4), ("c", 4)]
+    ours = left.withColumnRenamed("bucket", "__sjh_by0")
+    with pytest.raises(CallError, match="__sjh_by0"):
+        sj.join_asof(ours, right, on="ts")

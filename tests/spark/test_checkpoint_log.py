@@ -50,5 +50,5 @@ def test_where_there_is_no_log(tmp_path: Path) -> None:
 def test_names_of_local_folders(tmp_path: Path) -> None:
     checkpoint(tmp_path / "a #1", begun=1, over=1).check_over()
     CheckpointLog(CONNECT, f"file://{tmp_path}/a%20%231").check_over()
-    with pytest.raises(UnsupportedError, match="cannot be marked as finished through Spark Connect"):
+    with pytest.raises(UnsupportedError, match="Spark Connect cannot mark it as finished"):
         CheckpointLog(CONNECT, "hdfs://somewhere/checkpoint")

@@ -7,17 +7,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from tests.conftest import ROOT
+from tests.spark.connect_job import told, write_inputs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-@pytest.mark.spark
-def test_joins_work_through_a_connect_server(tmp_path: Path) -> None:
+def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_inputs(spark, tmp_path)
+    classic = told(spark, tmp_path, tmp_path / "classic")
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.spark.connect_job", str(tmp_path)],
+        [sys.executable, "-m", "tests.spark.connect_job", str(tmp_path), str(tmp_path / "connect")],
         env=os.environ | {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
@@ -25,7 +31,20 @@ def test_joins_work_through_a_connect_server(tmp_path: Path) -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
-    told = json.loads(ran.stdout.splitlines()[-1])
-    assert told["batches"] >= 3
-    assert told["rest"], "with this much slack something is still held"
-    assert sorted(told["left"] + told["rest"], key=str) == told["batch"]
+    connect = json.loads(ran.stdout.splitlines()[-1])
+
+    ran_there = connect["suite"]
+    assert ran_there["again"]["last"]["joins"][0]["state_rows"] > 0
+    assert sum(each["rows_in"] for run in ("first", "again") for each in ran_there[run]["every"]) == 80
+    assert ran_there["rest"], "with this much slack something is still held"
+    assert sorted(ran_there["left"] + ran_there["rest"], key=str) == ran_there["batch"]
+    # Told what its frames are, a call asks Spark nothing; and a stream that is called none is noticed all the same.
+    assert connect["unasked"] == connect["asof"]
+    assert classic.pop("a stream called none").startswith("CallError")
+    assert "is not supported on streaming" in connect.pop("a stream called none")
+    # What only a JVM beside the program can do is refused at the call.
+    assert classic.pop("collated") == "taken"
+    assert connect.pop("collated").startswith("UnsupportedError")
+    assert classic.pop("finish elsewhere") is None
+    assert connect.pop("finish elsewhere").startswith("UnsupportedError")
+    assert connect == json.loads(json.dumps(classic))

@@ -90,9 +90,14 @@ PREDICATES: dict[str, Wrong] = {
         short(sj.join_overlap, on=("name", "name")), "an overlap needs numbers or times, 'name' of input 0 is string",
         "cast the column to a number",
     ),
-    "a condition in quotes": (
-        join(where="l.v < r.v"), "where must be a predicate, got 'l.v < r.v'",
-        'write where=sj.equals("k") & sj.band("v", below=1, above=1), or sj.theta("l.a < r.b")',
+    "a condition that is neither predicate nor text": (
+        join(where=3), "where must be a predicate, or SQL text, got 3",
+        'write where=sj.equals("k") & sj.band("v", below=1, above=1), or where="l.a < r.b"',
+    ),
+    "a condition that is a Column": (
+        lambda frames: sj.join(frames.long, frames.long, where=frames.long.v < 3),  # type: ignore[arg-type]
+        "where is about rows of two frames, and Column<'<(v, 3)'> does not say of which its columns are",
+        'write it as SQL text over l and r: where="l.a < r.b"',
     ),
     "theta with an unknown column": (
         join(where=sj.theta("l.spede > 25")), "input 0 ('l') has no column 'spede'", "did you mean 'speed'?",

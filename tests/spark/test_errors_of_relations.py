@@ -48,12 +48,12 @@ AGGREGATES: dict[str, Wrong] = {
         aggregate({"m": "sum"}), "sum needs a column", "only count works without one",
     ),
     "a misspelt column": (
-        aggregate({"m": ("sum", "spede")}), "the frame has no column 'spede'", "did you mean 'speed'?",
+        aggregate({"m": ("sum", "spede")}), "input 0 has no column 'spede'", "did you mean 'speed'?",
     ),
-    "a misspelt group": (aggregate({"n": "count"}, by="nam"), "the frame has no column 'nam'", "did you mean 'name'?"),
+    "a misspelt group": (aggregate({"n": "count"}, by="nam"), "input 0 has no column 'nam'", "did you mean 'name'?"),
     "a group twice": (aggregate({"n": "count"}, by=["name", "name"]), "by has 'name' twice", "name every group once"),
     "a group that is no name": (
-        aggregate({"n": "count"}, by=3), "by takes names of columns, got 3", "make it a column of its own",
+        aggregate({"n": "count"}, by=3), "a column of input 0 must be a name, SQL text or a Column, got 3", None,
     ),
     "two results of one name": (
         aggregate({"name": "count"}, by="name"), "the result would have two columns 'name'",
@@ -78,7 +78,7 @@ WINDOWS: dict[str, Wrong] = {
     ),
     "a misspelt time": (distinct(time="tss", window=sj.Now()), "input 0 has no column 'tss'", "did you mean 'ts'?"),
     "a time that is no column": (
-        distinct(time=3, window=sj.Now()), "a column of input 0 must be a name or a Column, got 3", None,
+        distinct(time=3, window=sj.Now()), "a column of input 0 must be a name, SQL text or a Column, got 3", None,
     ),
     "no buckets": (distinct(time="ts", window=sj.Now(), buckets=0), "buckets must be at least 1, got 0", None),
 }  # fmt: skip
@@ -92,16 +92,16 @@ WINDOWS["a changelog in order"] = (
 SETS: dict[str, Wrong] = {
     "no list": (
         lambda frames: sj.union(3, time="ts", window=sj.Now()),  # type: ignore[arg-type]
-        "union takes a list of frames, got 3", "sj.union([a, b], ...)",
+        "input 0 must be a Spark DataFrame, got int", None,
     ),
     "no frames": (
-        lambda frames: sj.union([], time="ts", window=sj.Now()), "union takes a list of frames, got []",
-        "sj.union([a, b], ...)",
+        lambda frames: sj.union([], time="ts", window=sj.Now()), "union takes frames, got none",
+        "sj.union(a, b, ...)",
     ),
-    "one frame": (of_frames(sj.except_, ["ts", "v"]), "except_ takes two frames, got 1", "sj.except_([a, b], ...)"),
+    "one frame": (of_frames(sj.except_, ["ts", "v"]), "except_ takes two frames, got 1", "sj.except_(a, b, ...)"),
     "three frames": (
         of_frames(sj.intersect, ["ts"], ["ts"], ["ts"]), "intersect takes two frames, got 3",
-        "sj.intersect([a, b], ...)",
+        "sj.intersect(a, b, ...)",
     ),
     "more windows than frames": (
         of_frames(sj.union, ["ts"], ["ts"], window=[sj.Now()] * 3),
@@ -157,7 +157,7 @@ def test_what_is_not_done_yet(frames: Frames, name: str) -> None:
 ROW_WINDOWS: dict[str, Wrong] = {
     "one frame": (
         lambda frames: sj.join([frames.long], time="ts", window=sj.Rows(3)),
-        "a join needs two frames, got 1", "sj.join([a, b], ...)",
+        "a join needs two frames, got 1", "sj.join(a, b, ...)",
     ),
     "a row window beside none": (
         timed([sj.Rows(3), None]), "input 1 has a time but no window",

@@ -83,7 +83,8 @@ TIME: dict[str, Wrong] = {
         "cell must be a positive number, got '-2 s'", "leave it out to have it chosen",
     ),
     "lateness that is no policy": (
-        timed(sj.Now(), lateness="5 s"), "lateness must be a policy, got '5 s'", 'lateness=sj.Grace("5 seconds")',
+        timed(sj.Now(), lateness="5 s"), "lateness must be a policy, got '5 s'",
+        'lateness=sj.Grace("5 seconds"), sj.MaxDelay() or sj.Recall(0.95)',
     ),
     "lateness of the wrong type": (
         timed(sj.Now(), lateness=sj.Grace("5 s")),

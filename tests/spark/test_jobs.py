@@ -85,20 +85,14 @@ class Session:
 
     def __post_init__(self) -> None:
         self.conf["spark.sql.shuffle.partitions"] = str(self.partitions)
+        if self.context is not None:
+            self._jvm = object()  # by which a session is known that is no client of Spark Connect
 
     @property
     def sparkContext(self) -> Context:  # noqa: N802
         if self.context is None:
             raise RuntimeError("[JVM_ATTRIBUTE_NOT_SUPPORTED]")
         return self.context
-
-
-@dataclass
-class Frame:
-    """A frame of such a session."""
-
-    isStreaming: bool  # noqa: N815
-    sparkSession: Session  # noqa: N815
 
 
 @pytest.mark.parametrize(
@@ -116,5 +110,5 @@ class Frame:
 def test_a_stream_finds_its_buckets_again(
     streaming: bool, partitions: int, context: Context | None, expected: int
 ) -> None:
-    frame: Any = Frame(streaming, Session(partitions, context))
-    assert default_buckets(frame) == expected
+    session: Any = Session(partitions, context)
+    assert default_buckets(session, streaming=streaming) == expected

@@ -223,11 +223,12 @@ def test_a_field_that_is_missing_is_refused_at_the_call(nested: DataFrame) -> No
         sj.join([nested, nested], left_by="s.nope", right_by="id")
 
 
-def test_a_field_cannot_be_a_key_that_appears_once(nested: DataFrame) -> None:
-    with pytest.raises(sj.CallError) as refused:
-        sj.join([nested, nested], by="s.at")
-    assert refused.value.message == "by takes names of columns, and 's.at' is a field of one"
-    assert refused.value.hint == "use left_by= and right_by="
+def test_a_field_is_a_key_that_does_not_appear(nested: DataFrame) -> None:
+    joined = sj.join([nested, nested], by="s.at")
+    assert joined.columns == [*nested.columns, *(f"{name}_right" for name in nested.columns)]
+    assert _rows(joined, "id", "id_right") == _rows(
+        sj.join([nested, nested], left_by="s.at", right_by="s.at"), "id", "id_right"
+    )
 
 
 def test_expressions_can_be_keys(left: DataFrame, right: DataFrame) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
 from streamjoin.plan.physical import PhysicalPlan
@@ -81,18 +82,22 @@ def plan(spark: SparkSession, frames: list[list[DataFrame]], rows: dict[str, Opt
 def only_planned(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames are not made: Spark would take ten times as long for them as it takes to plan a call."""
     nothing = spark.range(0)
+
+    def run(self: BatchInterpreter) -> DataFrame:
+        return nothing.select(*(F.lit(None).alias(each.name) for each in self.plan.sink.fields))
+
     for interpreter in (BatchInterpreter, StreamInterpreter):
-        monkeypatch.setattr(interpreter, "run", lambda self: nothing)
+        monkeypatch.setattr(interpreter, "run", run)
 
 
 def check(plan: Plan, rows: Mapping[str, Option], title: str, function: str, *, streaming: bool) -> None:
     """What comes of an option is what the table says."""
     expected = cell(title, function, streaming=streaming)
     if expected == ABSENT and FUNCTIONS[function].of == "named":
-        with pytest.raises(sj.CallError, match="neither an option of cql nor a stream of the query"):
+        with pytest.raises(sj.CallError, match=r"cql has no option|which is no option of cql"):
             plan(title, function, streaming=streaming)
     elif expected == ABSENT:
-        with pytest.raises(TypeError, match=r"unexpected keyword argument|unhashable type: 'Column'"):
+        with pytest.raises(TypeError, match=r"has no option|unhashable type: 'Column'"):
             plan(title, function, streaming=streaming)
     elif expected in REASONS:
         with pytest.raises(sj.StreamjoinError, match=REASONS[expected][0]):

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
 from streamjoin.algebra import Aggregate, Band, Equals, Window
+from streamjoin.errors import CallError
 from streamjoin.plan.relation import Aggregation, Difference, Distinct, Intersection, Join, Relation, Stream, Union
 from tests.relational_oracle import Conditions, Element, Row, evaluate, normal_form
 from tests.spark.lifetimes import AXES, COLUMNS, Axis, as_counted, elements_of, frame_of, in_ticks, random_rows, rounded
@@ -258,3 +259,19 @@ def test_ties_of_a_row_window_do_not_depend_on_the_columns_that_are_read(spark: 
     )
     last = everything.where(F.col("valid_to").isNull()).select("key", "v").collect()
     assert [tuple(row) for row in sorted(last, key=lambda row: row.v)] == [(2, 0.5), (2, 2.0)]
+
+
+def test_what_where_excludes_is_not_computed(spark: SparkSession) -> None:
+    """Also where such rows go on, because they count in a row window."""
+    frame = spark.createDataFrame([(1, 10, 2), (2, 5, 0), (3, 9, 3)], "ts long, a long, b long")
+    text = "SELECT R.a / R.b AS q FROM R [ROWS 10] WHERE R.b <> 0"
+    assert sorted(row.q for row in sj.cql(spark, text, R=frame, time="ts").collect()) == [3.0, 5.0]
+
+
+def test_the_watermark_of_one_time_says_nothing_of_another(spark: SparkSession) -> None:
+    rates = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "timestamp AS vf", "timestamp AS vt")
+    text = "SELECT a.ts FROM R [VALID vf TO vt] AS a JOIN R [RANGE 5 SECONDS] AS b ON a.vf = b.vf"
+    frame = rates.withWatermark("ts", "5 seconds")
+    with pytest.raises(CallError, match=r'nothing says how late rows of stream R .*withWatermark\("vf"'):
+        sj.cql(spark, text, R=frame, time="ts")
+    assert sj.cql(spark, text, R=frame, time="ts", lateness=sj.Grace("9 s")).columns[0] == "ts"

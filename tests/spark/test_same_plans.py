@@ -18,7 +18,7 @@ from streamjoin.plan.types import Field, PlainTyping, plain_type
 from streamjoin.runtime.lateness import Slack
 from streamjoin.spark.calls import sources
 from streamjoin.spark.marks import CallPlan, plan_of
-from streamjoin.spark.typing import frame_fields
+from streamjoin.spark.typing import fields_of
 
 COLUMNS = "id long, ts long, te long, k int, s string, v double, x double, y double"
 Call = Callable[[DataFrame, DataFrame], DataFrame]
@@ -60,7 +60,9 @@ def infos(call: CallPlan, frames: dict[str, DataFrame], *, streaming: bool) -> d
     """The sources of a call, by nothing but plain schemas."""
     found = {}
     for leaf in streams_of(call.query.relation):
-        plain = tuple(Field(each.name, plain_type(each.type.arrow)) for each in frame_fields(frames[leaf.source], ""))
+        plain = tuple(
+            Field(each.name, plain_type(each.type.arrow)) for each in fields_of(frames[leaf.source].schema, "")
+        )
         channel = next(source.channel for source in call.plan.sources if source.name == leaf.source)
         known = {c.number: c for stage in call.plan.stages for part in stage.inputs for c in part.channels}[channel]
         reading = next(source.reading for source in call.plan.sources if source.name == leaf.source)

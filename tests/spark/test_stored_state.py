@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +21,20 @@ from streamjoin.runtime.naming import Shape
 from streamjoin.runtime.outlet import Outlet, ToUser
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.placing import Partitioning
+from streamjoin.runtime.recall import ToRecall
 from streamjoin.runtime.stage import RunningStage, Stage
+from streamjoin.spark.stored.bundles import bundled
 from streamjoin.spark.stored.kept import MeasuredBlob, StoredInput, inputs_of, measure, stored_state
+from streamjoin.spark.stored.pages import bound
 from streamjoin.state import Snapshot
+from tests.function_trees import plan_of, table, tree
 from tests.operators.driving import SCHEMAS, end, progress, put, rows, temporal
+from tests.plane import Plane, own_cache
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+__all__ = ["own_cache"]
 PAGES = pa.schema([
     ("owner", pa.string()), ("name", pa.string()), ("page", pa.int32()), ("pages", pa.int32()), ("blob", pa.binary()),
 ])  # fmt: skip
@@ -61,7 +69,7 @@ def staged(operator: Any) -> RunningStage:
 def stored(operator: Any) -> list[StoredInput]:
     running = staged(operator)
     snapshot = running.snapshot()
-    manifest = {"bucket": 3, **snapshot.manifest}
+    manifest = {"bucket": 3, "blobs": dict.fromkeys(snapshot.blobs), **snapshot.manifest}
     return list(inputs_of(0, running.config, TimeAxis.INTEGER, {"bucket": manifest}, measured(snapshot)))
 
 
@@ -77,6 +85,36 @@ def test_oracle_rows_runs_and_times_of_both_inputs() -> None:
     assert one.runs >= 1
     assert one.bytes + two.bytes == join.snapshot().nbytes
     assert (one.input, two.input, one.bucket, one.stage) == (0, 1, 3, "join")
+
+
+def test_what_is_gone_from_a_bundle_is_not_counted() -> None:
+    join = temporal()
+    put(join, 0, (1, 5, 9), (2, 3, 20))
+    running = staged(join)
+    snapshot = running.snapshot()
+    manifest = {"bucket": 3, "blobs": dict.fromkeys(snapshot.blobs), **snapshot.manifest}
+    gone = {f"{name}-gone": blob for name, blob in snapshot.blobs.items()}
+    bundle = Snapshot({}, {"bundle/1": bundled({**snapshot.blobs, **gone})})
+    found = list(inputs_of(0, running.config, TimeAxis.INTEGER, {"bucket": manifest}, measured(bundle)))
+    assert found == stored(join)
+    assert found[0].rows == 2
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_what_a_recall_target_has_counted_is_no_rows() -> None:
+    aim = ToRecall(0.9, 1000, 50)
+    plan = plan_of(tree("keys"), {"0": aim, "1": aim}, buckets=1, late=("join", "join"))
+    plane, row = Plane(plan, random.Random(0)), {"id": 1, "ts": 10, "k": 0, "v": 0, "lo": 0, "hi": 1}
+    for ts in (10, 11):
+        list(plane.micro_batch({"0": table([row | {"ts": ts}]), "1": table([row | {"ts": ts}])}))
+    (store,) = plane.stores[0].values()
+    manifest = json.loads(store.cells["manifest"][0])
+    assert any(name.startswith("in:") for name in manifest["blobs"])
+    pages = store.cells["blobs"]
+    values = {name: bound(pages[name, n][1] for n in range(each)) for name, (each, _) in manifest["values"].items()}
+    found = list(inputs_of(0, plan.stages[0], TimeAxis.INTEGER, {"bucket": manifest}, measured(Snapshot({}, values))))
+    assert [part.rows for part in found if part.input is not None] == [2, 2]
+    assert [part.rows for part in found if part.input is None] == [0]
 
 
 def test_an_empty_operator_has_two_empty_inputs() -> None:
@@ -133,7 +171,7 @@ def test_packets_that_wait_for_the_first_micro_batch_belong_to_their_input() -> 
     running = staged(temporal())
     running.put([Packet(3, 1, "rows", rows((1, 5, 9)).to_table())])
     snapshot = running.snapshot()
-    manifest = {"bucket": 3, **snapshot.manifest}
+    manifest = {"bucket": 3, "blobs": dict.fromkeys(snapshot.blobs), **snapshot.manifest}
     one, two = inputs_of(0, running.config, TimeAxis.DATE, {"bucket": manifest}, measured(snapshot))
     assert (one.rows, two.rows, two.first, two.last) == (0, 1, 5, 9)
 

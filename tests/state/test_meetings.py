@@ -6,7 +6,14 @@ import numpy as np
 
 from streamjoin.algebra import FOREVER
 from streamjoin.state import Ends
-from streamjoin.state.meetings import Meetings, marks_from_bytes, marks_to_bytes, pieces_from_bytes, pieces_to_bytes
+from streamjoin.state.meetings import (
+    MANY,
+    Meetings,
+    marks_from_bytes,
+    marks_to_bytes,
+    pieces_from_bytes,
+    pieces_to_bytes,
+)
 from tests.state.making import batch, ids
 
 
@@ -69,3 +76,21 @@ def test_the_way_through_bytes() -> None:
 def _ends(*pairs: tuple[int, int]) -> Ends:
     holder, te = (np.array(column) for column in zip(*pairs, strict=True))
     return Ends(holder, te)
+
+
+def test_pieces_that_meet_are_united_before_they_are_many() -> None:
+    meetings = Meetings.nobody(2, covered=True)
+    for start in range(0, 4 * MANY, 2):  # row 0 all the time, by two partners each; row 1 for half of it
+        meetings.cover(
+            np.array([0, 0, 1]), np.array([start, start, start]), np.array([start + 2, start + 1, start + 1]), None
+        )
+        meetings.all_pieces()
+    meetings.cover(np.array([0]), np.array([5]), np.array([9]), np.array([77]))
+    row, start, end, holder = meetings.all_pieces()
+    assert len(row) <= 3 * MANY + 2
+    assert meetings.nbytes >= 32 * len(row)
+    open_ended = holder != -1
+    assert (row[open_ended], start[open_ended], end[open_ended]) == ([0], [5], [9])
+    known = ~open_ended
+    covered = {(r, t) for r, s, e in zip(row[known], start[known], end[known], strict=True) for t in range(s, e)}
+    assert covered == {(0, t) for t in range(4 * MANY)} | {(1, t) for t in range(0, 4 * MANY, 2)}

@@ -4,8 +4,9 @@ from streamjoin.algebra.aggregate import Aggregate, AggregateFunction
 from streamjoin.algebra.asof import AsOf, Direction
 from streamjoin.algebra.best_match import BestOf, Dominance, Near, Steps
 from streamjoin.algebra.interval import FOREVER, NEVER
+from streamjoin.algebra.lateness import Grace, LatenessPolicy, MaxDelay, Recall
 from streamjoin.algebra.nearest import NearestOf
-from streamjoin.algebra.policy import Emit, Grace, How, InvalidPolicy, LatePolicy, Method, Outer, OutputMode, join_type
+from streamjoin.algebra.policy import Emit, How, InvalidPolicy, LatePolicy, Method, Outer, OutputMode, join_type
 from streamjoin.algebra.predicate import (
     Band,
     Conjunction,
@@ -44,6 +45,8 @@ __all__ = [
     "How",
     "InvalidPolicy",
     "LatePolicy",
+    "LatenessPolicy",
+    "MaxDelay",
     "Method",
     "Near",
     "NearestOf",
@@ -54,6 +57,7 @@ __all__ = [
     "Predicate",
     "Progress",
     "Range",
+    "Recall",
     "Rows",
     "Steps",
     "Theta",

@@ -1,12 +1,9 @@
-"""Policies: how late an input may be, and what happens to rows that break a rule. Modes are documented literals."""
+"""Policies: what happens to rows that break a rule, and how results leave. Modes are documented literals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeVar, get_args
 
-from streamjoin.algebra.interval import NEVER
-from streamjoin.algebra.time import Duration, TimeAxis
 from streamjoin.errors import CallError
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -61,26 +58,3 @@ def one_of(value: object, choices: object, what: str) -> str:
     if value not in allowed:
         raise CallError(f"{what} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return str(value)
-
-
-@dataclass(frozen=True)
-class Grace:
-    """A fixed slack: elements may come up to `delay` behind the largest time stamp seen on their input.
-
-    >>> Grace("2 seconds").resolve(TimeAxis.TIMESTAMP).progress(5_000_000)
-    3000000
-    """
-
-    delay: Duration
-
-    def resolve(self, axis: TimeAxis) -> Grace:
-        """The same slack in ticks of `axis`."""
-        ticks = axis.ticks(self.delay, "lateness")
-        if ticks < 0:
-            raise CallError(f"lateness must not be negative, got {self.delay!r}", hint="Grace of zero expects order")
-        return Grace(ticks)
-
-    def progress(self, largest: int) -> int:
-        """The progress of an input whose largest time stamp is `largest`."""
-        assert isinstance(self.delay, int), "resolve the lateness first"
-        return max(NEVER, largest - self.delay)

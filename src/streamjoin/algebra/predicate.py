@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamjoin.algebra.interval import Mask
-from streamjoin.errors import CallError
+from streamjoin.errors import CallError, says_what_fits
 
 Column = Any  # a column's name, or an expression that the layer above turns into one
 Values = npt.NDArray[Any]
@@ -237,6 +237,7 @@ def conjuncts(predicate: Predicate | None) -> tuple[Predicate, ...]:
     return predicate.parts if isinstance(predicate, Conjunction) else (predicate,)
 
 
+@says_what_fits
 def equals(left: Column, right: Column | None = None) -> Equals:
     """Equality of `left` on input 0 with `right` (the same name, unless given) on input 1.
 
@@ -246,6 +247,7 @@ def equals(left: Column, right: Column | None = None) -> Equals:
     return Equals(left, left if right is None else right)
 
 
+@says_what_fits
 def band(left: Column, right: Column | None = None, *, below: Any, above: Any, closed: Closed = "both") -> Band:
     """`left - below <= right <= left + above`, tested on the difference.
 
@@ -255,6 +257,7 @@ def band(left: Column, right: Column | None = None, *, below: Any, above: Any, c
     return Band(left, left if right is None else right, below, above, closed)
 
 
+@says_what_fits
 def overlaps(left: Any, right: Any) -> Overlaps:
     """Overlap of half-open value intervals: `overlaps("lo", "hi")`, or a pair of columns for each side.
 
@@ -270,6 +273,7 @@ def overlaps(left: Any, right: Any) -> Overlaps:
     return Overlaps(left, right)
 
 
+@says_what_fits
 def within(left: Any, right: Any = None, *, radius: float, metric: Metric = "euclidean") -> Within:
     """A distance of at most `radius` over the axes `left` of input 0 and `right` (the same, unless given) of input 1.
 
@@ -281,6 +285,7 @@ def within(left: Any, right: Any = None, *, radius: float, metric: Metric = "euc
     return Within(left, right, radius, metric)
 
 
+@says_what_fits
 def theta(text: str) -> Theta:
     """A condition in Spark SQL; inputs are `l` and `r`, or `in0`, `in1`, ...
 

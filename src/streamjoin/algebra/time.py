@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from streamjoin.errors import CallError
+from streamjoin.errors import CallError, says_what_fits
 
 Duration = str | datetime.timedelta | int
 
@@ -45,6 +45,7 @@ class Arrival:
     """The time of a row is when it arrives: the clock of its micro-batch. Rows of one micro-batch are simultaneous."""
 
 
+@says_what_fits
 def arrival() -> Arrival:
     """For rows without a time column: `time=sj.arrival()` stamps them on arrival.
 
@@ -85,6 +86,19 @@ class TimeAxis(enum.Enum):
                 hint="one tick of this time axis cannot be divided",
             )
         return int(ticks)
+
+    def moment(self, ticks: int) -> datetime.datetime | datetime.date | int:
+        """The time at a tick, as Python has it.
+
+        >>> str(TimeAxis.TIMESTAMP.moment(5_000_000)), str(TimeAxis.DATE.moment(1)), TimeAxis.INTEGER.moment(7)
+        ('1970-01-01 00:00:05+00:00', '1970-01-02', 7)
+        """
+        try:
+            if self is TimeAxis.TIMESTAMP:
+                return datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(microseconds=ticks)
+            return datetime.date(1970, 1, 1) + datetime.timedelta(days=ticks) if self is TimeAxis.DATE else ticks
+        except OverflowError:  # Python has ten thousand years
+            return ticks
 
 
 def _integer(duration: Duration, what: str) -> int:

@@ -25,7 +25,7 @@ import numpy as np
 
 from streamjoin.algebra.interval import FOREVER, Times, saturating_add
 from streamjoin.algebra.time import Duration, TimeAxis
-from streamjoin.errors import CallError
+from streamjoin.errors import CallError, says_what_fits
 
 
 class Window(ABC):
@@ -54,6 +54,7 @@ def _positive(axis: TimeAxis, size: Duration, what: str, instead: str) -> int:
     return ticks
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class Range(Window):
     """Valid for `size` from its own time stamp on; with `slide` the end is counted from the slide's last grid point.
@@ -85,6 +86,7 @@ class Range(Window):
         return self.size if isinstance(self.size, int) else None
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class Fixed(Window):
     """Tumbling windows of one size: all elements between two multiples of `size` end together at the second.
@@ -107,6 +109,7 @@ class Fixed(Window):
         return self.size if isinstance(self.size, int) else None
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class Now(Window):
     """Valid at its own instant only.
@@ -126,6 +129,7 @@ class Now(Window):
         return 1
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class Unbounded(Window):
     """Valid from its time stamp on, for good. On a stream nothing of it is ever forgotten.
@@ -141,6 +145,7 @@ class Unbounded(Window):
         return np.full(len(ts), FOREVER, np.int64)
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class Rows(Window):
     """The newest `size` elements, by time stamp and then by arrival; with `by`, of each group.
@@ -179,6 +184,7 @@ class Rows(Window):
         raise AssertionError("the ends of a row window come with later rows")
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class Validity(Window):
     """The element brings its validity in two columns (bitemporal tables, slowly changing dimensions).

@@ -3,15 +3,28 @@
 from streamjoin.api.choosing import join_asof, join_best_match, join_nearest
 from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
 from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, union
-from streamjoin.api.watching import explain, finish, from_progress, output_delay, progress
-from streamjoin.spark.jobs import EndedBatches, log_no_errors, ship_by_value
+from streamjoin.api.reordering import reorder
+from streamjoin.api.watching import checkpoint, explain, finish, from_progress, output_delay, progress
+from streamjoin.spark.jobs import (
+    EndedBatches,
+    buckets_by_default,
+    buckets_of,
+    log_no_errors,
+    schema_from_json,
+    ship_by_value,
+)
 from streamjoin.spark.marks import made_by, uses_timers
-from streamjoin.spark.session import session
+from streamjoin.spark.quiet import errors_go_to
+from streamjoin.spark.session import configure, session
+from streamjoin.spark.stored.begun import check_goes_on
 from streamjoin.spark.stored.finish import was_finished
 from streamjoin.spark.stored.kept import StoredInput, stored_state
+from streamjoin.spark.stored.rescale import rescale_query
 
 __all__ = [
     "aggregate",
+    "checkpoint",
+    "configure",
     "cql",
     "distinct",
     "except_",
@@ -29,9 +42,11 @@ __all__ = [
     "join_within",
     "output_delay",
     "progress",
+    "reorder",
     "session",
     "union",
 ]
 # What the command line needs of Spark beyond the public functions.
-__all__ += ["EndedBatches", "StoredInput", "log_no_errors", "made_by", "ship_by_value", "stored_state"]
+__all__ += ["EndedBatches", "StoredInput", "buckets_by_default", "buckets_of", "check_goes_on", "errors_go_to"]
+__all__ += ["log_no_errors", "made_by", "rescale_query", "schema_from_json", "ship_by_value", "stored_state"]
 __all__ += ["uses_timers", "was_finished"]

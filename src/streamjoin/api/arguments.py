@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
 
 T = TypeVar("T")
 
-# A column: by name, or an expression.
+# A frame, or several in a list: the frames of a call come one after the other, or in one list.
+OneOrMore: TypeAlias = DataFrame | Sequence[DataFrame]
+# A column: by name, as SQL text, or as a Column. A name that is a column wins over SQL text.
 ColumnLike: TypeAlias = str | Column
 # One column, or several.
 Columns: TypeAlias = ColumnLike | Sequence[ColumnLike] | None
@@ -18,6 +21,8 @@ Columns: TypeAlias = ColumnLike | Sequence[ColumnLike] | None
 PerInput: TypeAlias = T | Sequence[T]
 # One value for all streams of a query, or a dict from a stream's name to it.
 PerStream: TypeAlias = T | Mapping[str, T]
+# The columns of a frame: Spark's own type, or as text, "k int, ts timestamp".
+SchemaLike: TypeAlias = StructType | str
 # A length of time: "5 seconds" or a timedelta over timestamps and dates, a number over integers.
 Length: TypeAlias = str | timedelta | int
 # A number of the type of the column that it is compared with: for times a length of time.

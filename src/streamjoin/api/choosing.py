@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from streamjoin.algebra import Arrival, Direction, Grace, Within, join_type
+from streamjoin.algebra import Arrival, Direction, LatenessPolicy, Within, join_type
 from streamjoin.algebra.policy import LatePolicy
 from streamjoin.algebra.predicate import Metric
-from streamjoin.api.arguments import ColumnLike, Columns, Length, PerInput
-from streamjoin.errors import CallError
+from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike
+from streamjoin.errors import CallError, says_what_fits
 from streamjoin.spark.calls.choices import run_asof, run_best_match, run_nearest
 from streamjoin.spark.calls.joins import Joining
 from streamjoin.spark.calls.options import Options
 from streamjoin.spark.calls.pairs import as_tuple, two_sides
 
 
+@says_what_fits
 def join_asof(
-    left: DataFrame,
-    right: DataFrame,
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     on: ColumnLike | Arrival | None = None,
     left_on: ColumnLike | Arrival | None = None,
@@ -32,16 +33,18 @@ def join_asof(
     tolerance: Length | None = None,
     allow_exact_matches: bool = True,
     how: str = "left",
-    tie_break: str | Sequence[str] | None = None,
+    tie_break: Columns = None,
     forget_after: Length | None = None,
     emit: str = "final",
     output: str = "append",
-    lateness: PerInput[Grace | None] = None,
+    lateness: PerInput[LatenessPolicy | None] = None,
     late: PerInput[LatePolicy] = "drop",
     idle_after: Length | None = None,
     timers: bool = False,
     suffix: str = "_right",
     buckets: int | None = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Each left row with the nearest right row of its key in time: a trade with the quote that was valid then.
 
@@ -74,16 +77,17 @@ def join_asof(
         raise CallError(f'an as-of join is how="left" or how="inner", got {how!r}')
     options = Options(
         lateness=lateness, late=late, idle_after=idle_after, timers=timers, emit=when_final(emit, "an as-of join"),
-        output=output, buckets=buckets,
+        output=output, buckets=buckets, schemas=schemas, streaming=streaming,
     )  # fmt: skip
     joining = Joining(by, left_by, right_by, how, suffix, cell=None, options=options)
     distances = {"tolerance": tolerance, "forget_after": forget_after}
     return run_asof(left, right, times, direction, distances, allow_exact_matches, tie_break, joining)
 
 
+@says_what_fits
 def join_best_match(
-    left: DataFrame,
-    right: DataFrame,
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     on: Mapping[Any, Any],
     by: Columns = None,
@@ -95,13 +99,15 @@ def join_best_match(
     compare: Mapping[Any, Any] | None = None,
     emit: str = "final",
     output: str = "append",
-    lateness: PerInput[Grace | None] = None,
+    lateness: PerInput[LatenessPolicy | None] = None,
     late: PerInput[LatePolicy] = "drop",
     idle_after: Length | None = None,
     timers: bool = False,
     suffix: str = "_right",
     buckets: int | None = None,
     cell: Any = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Each left row with the best of the right rows near it: near enough in every dimension, and dominated by none.
 
@@ -135,15 +141,16 @@ def join_best_match(
         raise CallError(f"a best-match join is left, inner, right or full, got how={how!r}")
     options = Options(
         lateness=lateness, late=late, idle_after=idle_after, timers=timers, emit=when_final(emit, "a best-match join"),
-        output=output, buckets=buckets,
+        output=output, buckets=buckets, schemas=schemas, streaming=streaming,
     )  # fmt: skip
     joining = Joining(by, left_by, right_by, how, suffix, cell=cell, options=options)
     return run_best_match(left, right, on, ordered_by, dominance, compare, joining)
 
 
+@says_what_fits
 def join_nearest(
-    left: DataFrame,
-    right: DataFrame,
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     on: Columns = None,
     left_on: Columns = None,
@@ -157,16 +164,18 @@ def join_nearest(
     time: PerInput[ColumnLike | Arrival | None] = None,
     tolerance: Length | None = None,
     how: str = "left",
-    tie_break: str | Sequence[str] | None = None,
+    tie_break: Columns = None,
     emit: str = "final",
     output: str = "append",
-    lateness: PerInput[Grace | None] = None,
+    lateness: PerInput[LatenessPolicy | None] = None,
     late: PerInput[LatePolicy] = "drop",
     idle_after: Length | None = None,
     timers: bool = False,
     suffix: str = "_right",
     buckets: int | None = None,
     cell: Any = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Each left row with the k nearest right rows within a radius: a taxi with the three stands around it.
 
@@ -200,7 +209,7 @@ def join_nearest(
     near = Within(as_tuple(one), as_tuple(two), within, metric)
     options = Options(
         lateness=lateness, late=late, idle_after=idle_after, timers=timers, emit=when_final(emit, "a nearest join"),
-        output=output, buckets=buckets,
+        output=output, buckets=buckets, schemas=schemas, streaming=streaming,
     )  # fmt: skip
     joining = Joining(by, left_by, right_by, how, suffix, cell=cell, options=options)
     return run_nearest(left, right, near, k, time, tolerance, tie_break, joining)

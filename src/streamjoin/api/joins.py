@@ -5,28 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from streamjoin.algebra import Arrival, Grace, Predicate, Validity, Window, band, overlaps, within
+from streamjoin.algebra import Arrival, LatenessPolicy, Predicate, Window, band, within
 from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
 from streamjoin.algebra.predicate import Closed, Metric
-from streamjoin.api.arguments import Bound, ColumnLike, Columns, Length, PerInput
-from streamjoin.errors import CallError
-from streamjoin.spark.calls.inputs import is_time
-from streamjoin.spark.calls.joins import Joining, run_interval, run_join
+from streamjoin.api.arguments import Bound, ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike
+from streamjoin.errors import CallError, says_what_fits
+from streamjoin.spark.calls.joins import Joining, run_interval, run_join, run_overlap
 from streamjoin.spark.calls.options import Options
-from streamjoin.spark.calls.pairs import as_tuple, two_sides
+from streamjoin.spark.calls.pairs import as_predicate, as_tuple, two_sides
 
 
+@says_what_fits
 def join(
-    frames: Sequence[DataFrame],
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
-    where: Predicate | None = None,
+    where: Predicate | str | None = None,
     by: Columns = None,
     left_by: Columns = None,
     right_by: Columns = None,
@@ -34,8 +34,8 @@ def join(
     outer: str = "row",
     emit: str = "eager",
     hold: str = "auto",
-    lateness: PerInput[Grace | None] = None,
-    late: PerInput[LatePolicy] = "drop",
+    lateness: PerInput[LatenessPolicy | None] = None,
+    late: PerInput[LatePolicy | None] = None,
     idle_after: Length | None = None,
     timers: bool = False,
     invalid: PerInput[InvalidPolicy] = "fail",
@@ -43,22 +43,27 @@ def join(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     cell: Any = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
-    """Join two frames over time and values.
+    """Join two frames over time and values: `sj.join(a, b, ...)`, or `sj.join([a, b], ...)`, as in all joins.
 
-    Parameters (all by keyword)
+    Parameters (all by keyword). Wherever a column may stand, it is a name, SQL text or a Column
         time        the time column: a timestamp, date or integer; one, or one per input; or `sj.arrival()`
         window      how long a row is valid: `Range`, `Fixed`, `Now`, `Unbounded`, `Rows`, or `Validity` (then without
                     `time`)
         by          equality keys of the same name on both inputs; they appear once in the result
         left_by, right_by   equality keys of different names, or expressions; both appear
-        where       a predicate: `equals`, `band`, `overlaps`, `within`, `theta`, combined with `&`
+        where       a predicate: `equals`, `band`, `overlaps`, `within`, `theta`, combined with `&`; or the text of a
+                    `theta`, "l.speed > r.mm"
         how         inner, left, right, full, semi, anti, in any of Spark's spellings
         outer       "row" (a row that met nobody leaves once) or "snapshot" (the parts of its validity without partner)
         emit        "eager", or "ordered": within a bucket sorted by (valid_from, valid_to)
         hold        with "ordered": hold back "inputs" or "outputs"; "auto" decides by expected partners
-        lateness    on a stream, how late rows may be: `Grace`; by default as the frame's own watermark says
-        late        rows that are later: "drop", "fail", "output" (marked `_late`), "join" (with what is still kept)
+        lateness    on a stream, how late rows may be: `Grace`, `MaxDelay`, or by a `Recall` target; by default as the
+                    frame's own watermark says
+        late        rows that are later: "drop", "fail", "output" (marked `_late`), "join" (with what is still kept);
+                    they are dropped by default, and join beside a recall target
         idle_after  an input that delivers nothing for so long no longer holds results back: "30 seconds"
         timers      look for idle inputs also when nothing is delivered at all; such a query never runs dry
         invalid     rows without time, or ending before they begin: "fail", "drop", or "output" (marked `_invalid`)
@@ -66,12 +71,15 @@ def join(
         validity    the names of the result's validity columns
         buckets     how many buckets the work is cut into; by default as many as tasks can run at once
         cell        the cell size of the grid that spreads joins without equality keys; a duration over times
+        schemas     the columns of the inputs, a StructType or text ("k int, ts timestamp") for each, where Spark cannot
+                    be asked: inside a declarative pipeline. Only these columns are read
+        streaming   whether the inputs are streams, True or False or one per input, where Spark cannot be asked
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
     >>> wind = spark.createDataFrame([(1, 30), (4, 20)], "ts long, speed int")
     >>> rain = spark.createDataFrame([(2, 5), (9, 7)], "ts long, mm int")
-    >>> both = sj.join([wind, rain], time="ts", window=sj.Range(3), where=sj.theta("l.speed > r.mm"))
+    >>> both = sj.join(wind, rain, time="ts", window=sj.Range(3), where=sj.theta("l.speed > r.mm"))
     >>> both.orderBy("ts").show()
     +---+-----+--------+---+----------+--------+
     | ts|speed|ts_right| mm|valid_from|valid_to|
@@ -83,15 +91,16 @@ def join(
     """
     options = Options(
         lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        validity=validity, buckets=buckets,
+        validity=validity, buckets=buckets, schemas=schemas, streaming=streaming,
     )  # fmt: skip
     joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
-    return run_join(frames, time, window, where, outer, joining)
+    return run_join([left, right], time, window, where, outer, joining)
 
 
+@says_what_fits
 def join_interval(
-    left: DataFrame,
-    right: DataFrame,
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     lower: Length,
     upper: Length,
@@ -99,21 +108,23 @@ def join_interval(
     left_on: ColumnLike | Arrival | None = None,
     right_on: ColumnLike | Arrival | None = None,
     closed: Closed = "both",
-    where: Predicate | None = None,
+    where: Predicate | str | None = None,
     by: Columns = None,
     left_by: Columns = None,
     right_by: Columns = None,
     how: str = "inner",
     emit: str = "eager",
     hold: str = "auto",
-    lateness: PerInput[Grace | None] = None,
-    late: PerInput[LatePolicy] = "drop",
+    lateness: PerInput[LatenessPolicy | None] = None,
+    late: PerInput[LatePolicy | None] = None,
     idle_after: Length | None = None,
     timers: bool = False,
     invalid: PerInput[InvalidPolicy] = "fail",
     suffix: str = "_right",
     buckets: int | None = None,
     cell: Any = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Pairs of events whose times lie within bounds of each other: `lower <= right - left <= upper`.
 
@@ -137,15 +148,16 @@ def join_interval(
         )
     options = Options(
         lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        buckets=buckets,
+        buckets=buckets, schemas=schemas, streaming=streaming,
     )  # fmt: skip
     joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
     return run_interval(left, right, sides, (lower, upper), closed, where, joining)
 
 
+@says_what_fits
 def join_band(
-    left: DataFrame,
-    right: DataFrame,
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     below: Bound,
     above: Bound,
@@ -153,7 +165,7 @@ def join_band(
     left_on: ColumnLike | None = None,
     right_on: ColumnLike | None = None,
     closed: Closed = "both",
-    where: Predicate | None = None,
+    where: Predicate | str | None = None,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
     by: Columns = None,
@@ -163,8 +175,8 @@ def join_band(
     outer: str = "row",
     emit: str = "eager",
     hold: str = "auto",
-    lateness: PerInput[Grace | None] = None,
-    late: PerInput[LatePolicy] = "drop",
+    lateness: PerInput[LatenessPolicy | None] = None,
+    late: PerInput[LatePolicy | None] = None,
     idle_after: Length | None = None,
     timers: bool = False,
     invalid: PerInput[InvalidPolicy] = "fail",
@@ -172,6 +184,8 @@ def join_band(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     cell: Any = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Pairs whose values lie within a band: `left - below <= right <= left + above`, tested on the difference.
 
@@ -186,23 +200,24 @@ def join_band(
     """
     one, two = two_sides(on, left_on, right_on, "join_band")
     condition: Predicate = band(one, two, below=below, above=above, closed=closed)
-    condition = condition if where is None else condition & where
+    condition = condition if where is None else condition & as_predicate(where)
     options = Options(
         lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        validity=validity, buckets=buckets,
+        validity=validity, buckets=buckets, schemas=schemas, streaming=streaming,
     )  # fmt: skip
     joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
     return run_join([left, right], time, window, condition, outer, joining)
 
 
+@says_what_fits
 def join_overlap(
-    left: DataFrame,
-    right: DataFrame,
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     on: tuple[ColumnLike, ColumnLike] | None = None,
     left_on: tuple[ColumnLike, ColumnLike] | None = None,
     right_on: tuple[ColumnLike, ColumnLike] | None = None,
-    where: Predicate | None = None,
+    where: Predicate | str | None = None,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
     by: Columns = None,
@@ -212,8 +227,8 @@ def join_overlap(
     outer: str = "row",
     emit: str = "eager",
     hold: str = "auto",
-    lateness: PerInput[Grace | None] = None,
-    late: PerInput[LatePolicy] = "drop",
+    lateness: PerInput[LatenessPolicy | None] = None,
+    late: PerInput[LatePolicy | None] = None,
     idle_after: Length | None = None,
     timers: bool = False,
     invalid: PerInput[InvalidPolicy] = "fail",
@@ -221,6 +236,8 @@ def join_overlap(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     cell: Any = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Pairs whose half-open intervals share a point.
 
@@ -241,27 +258,23 @@ def join_overlap(
             raise CallError(f"join_overlap needs the two ends of an interval, got {side!r}", hint='on=("start", "end")')
     options = Options(
         lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        validity=validity, buckets=buckets,
+        validity=validity, buckets=buckets, schemas=schemas, streaming=streaming,
     )  # fmt: skip
     joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
-    if time is None and window is None and all(is_time(*end) for end in ((left, sides[0][0]), (right, sides[1][0]))):
-        validities = [Validity(*side) for side in sides]
-        return run_join([left, right], None, validities, where, outer, joining)
-    condition: Predicate = overlaps(tuple(sides[0]), tuple(sides[1]))
-    condition = condition if where is None else condition & where
-    return run_join([left, right], time, window, condition, outer, joining)
+    return run_overlap(left, right, sides, time, window, where, outer, joining)
 
 
+@says_what_fits
 def join_within(
-    left: DataFrame,
-    right: DataFrame,
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     radius: float,
     on: Columns = None,
     left_on: Columns = None,
     right_on: Columns = None,
     metric: Metric = "euclidean",
-    where: Predicate | None = None,
+    where: Predicate | str | None = None,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
     by: Columns = None,
@@ -271,8 +284,8 @@ def join_within(
     outer: str = "row",
     emit: str = "eager",
     hold: str = "auto",
-    lateness: PerInput[Grace | None] = None,
-    late: PerInput[LatePolicy] = "drop",
+    lateness: PerInput[LatenessPolicy | None] = None,
+    late: PerInput[LatePolicy | None] = None,
     idle_after: Length | None = None,
     timers: bool = False,
     invalid: PerInput[InvalidPolicy] = "fail",
@@ -280,6 +293,8 @@ def join_within(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     cell: Any = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Pairs at most `radius` apart over the axes `on`: euclidean, manhattan, chebyshev, or haversine.
 
@@ -295,10 +310,10 @@ def join_within(
     """
     one, two = (as_tuple(side) for side in two_sides(on, left_on, right_on, "join_within"))
     condition: Predicate = within(one, two, radius=radius, metric=metric)
-    condition = condition if where is None else condition & where
+    condition = condition if where is None else condition & as_predicate(where)
     options = Options(
         lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        validity=validity, buckets=buckets,
+        validity=validity, buckets=buckets, schemas=schemas, streaming=streaming,
     )  # fmt: skip
     joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
     return run_join([left, right], time, window, condition, outer, joining)

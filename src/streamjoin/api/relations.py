@@ -6,29 +6,33 @@ At each instant the result is what the ordinary operator gives of the rows that 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
-from streamjoin.algebra import Aggregate, Arrival, Grace, Window
+from streamjoin.algebra import Aggregate, Arrival, LatenessPolicy, Window
 from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
-from streamjoin.api.arguments import ColumnLike, Length, PerInput, PerStream
+from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, PerStream, SchemaLike
 from streamjoin.api.queries import Frames, run_cql
-from streamjoin.errors import CallError
+from streamjoin.errors import ArgumentError, CallError, near_or_all, says_what_fits
 from streamjoin.plan.relation import Aggregation, Difference, Distinct, Intersection, Relation, Union
-from streamjoin.spark.calls.options import Options
+from streamjoin.spark.calls.inputs import Input, check_frame
+from streamjoin.spark.calls.options import Options, listed
 
 _AGGREGATES = '{"mean": ("avg", "speed"), "n": "count"}'
 
 
+@says_what_fits
 def cql(
     spark: SparkSession,
     text: str,
     *,
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
     time: ColumnLike | Arrival | Mapping[str, ColumnLike | Arrival] = "ts",
-    lateness: PerStream[Grace | None] = None,
-    late: PerStream[LatePolicy] = "drop",
+    lateness: PerStream[LatenessPolicy | None] = None,
+    late: PerStream[LatePolicy | None] = None,
     invalid: PerStream[InvalidPolicy] = "fail",
     idle_after: Length | None = None,
     timers: bool = False,
@@ -37,16 +41,22 @@ def cql(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    schemas: PerStream[SchemaLike | None] = None,
+    streaming: PerStream[bool | None] = None,
     **streams: DataFrame,
 ) -> DataFrame:
     """The result of a CQL query: Spark SQL with a window in brackets behind each stream.
 
     Parameters
+        args        values of the text's parameters: a dict for `:limit`, a list for one `?` after the other; str, int,
+                    float, bool, None, Decimal, date, datetime, timedelta or bytes. They stand where a literal may, and
+                    in windows, `[RANGE :size]`
         time        the time column of all streams, or a dict from a stream's name to it
-        lateness    on a stream, how late rows may be: `Grace`, or a dict from a stream's name to it; by default as the
-                    frame's own watermark says
-        late        rows that are later: "drop" (counted in `sj.progress`), "fail", "output" (as whole rows in a column
-                    `_late_R`), or, in a query of one join, "join"; or a dict from a stream's name to it
+        lateness    on a stream, how late rows may be: `Grace`, `MaxDelay` or, in a query of one join, a `Recall`
+                    target; or a dict from a stream's name to it; by default as the frame's own watermark says
+        late        rows that are later: "drop" (the default, counted in `sj.progress`), "fail", "output" (as whole rows
+                    in a column `_late_R`), or, in a query of one join, "join" (beside a recall target the default); or
+                    a dict from a stream's name to it
         invalid     rows without time, or ending before they begin: "fail", "drop" or "output" (in `_invalid_R`); or a
                     dict
         idle_after, timers   as for `join`
@@ -57,6 +67,7 @@ def cql(
                     the same result, and a changelog is always by the second
         validity    the names of the result's validity columns
         buckets     how many buckets each operator is cut into; by default as many as tasks can run at once
+        schemas, streaming   as for `join`; a dict from a stream's name to what is known of it
         every other name is a stream of the query: `R=frame`
 
     >>> import streamjoin as sj
@@ -76,26 +87,27 @@ def cql(
             f"cql needs a SparkSession first, got {type(spark).__name__}", hint='sj.cql(spark, "SELECT ...")'
         )
     for name, value in streams.items():
-        if not hasattr(value, "mapInArrow"):
-            raise CallError(
-                f"{name}={value!r} is neither an option of cql nor a stream of the query, which is a DataFrame",
-                hint="the options are time, lateness, late, invalid, idle_after, timers, emit, output, method, "
-                "validity, buckets",
-            )
+        near = near_or_all(name, list(inspect.signature(cql).parameters)[2:-1], "the options are")
+        if not hasattr(value, "mapInArrow") and near.startswith("did"):
+            raise ArgumentError(f"cql has no option {name!r}", hint=near)
+        check_frame(value, f"{name}, which is no option of cql but a stream,")
     if not streams:
         raise CallError("a query needs its streams by name", hint='sj.cql(spark, "SELECT * FROM R [NOW]", R=frame)')
-    options = Options(lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets)
-    return run_cql(text, streams, time, options)
+    options = Options(
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
+    )  # fmt: skip
+    return run_cql(text, streams, time, args, options)
 
 
+@says_what_fits
 def aggregate(
     frame: DataFrame,
     aggregates: Mapping[str, Any],
     *,
-    by: str | Sequence[str] | None = None,
+    by: Columns = None,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
-    lateness: PerInput[Grace | None] = None,
+    lateness: PerInput[LatenessPolicy | None] = None,
     late: PerInput[LatePolicy] = "drop",
     invalid: PerInput[InvalidPolicy] = "fail",
     idle_after: Length | None = None,
@@ -105,6 +117,8 @@ def aggregate(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Aggregates of the rows that are valid, at each instant; with `by`, of each group.
 
@@ -115,7 +129,7 @@ def aggregate(
     a list of latenesses has one for each frame)
         aggregates  a dict from the name of a result column to a function and a column, `{"mean": ("avg", "speed")}`;
                     functions are count, sum, avg, min, max, stddev; `{"n": "count"}` counts rows
-        by          the columns that make a group
+        by          the columns that make a group; one that is computed is called what Spark calls it
         time, window   as for `join`
 
     >>> import streamjoin as sj
@@ -136,26 +150,31 @@ def aggregate(
             f"aggregates is a dict from names to functions and columns, got {aggregates!r}",
             hint=_AGGREGATES,
         )
-    keys = _groups(by)
-    asked = tuple(_aggregate(name, each) for name, each in aggregates.items())
-    for each in asked:
-        if each.name.lower() in {key.lower() for key in keys}:
-            raise CallError(f"the result would have two columns {each.name!r}", hint="give the aggregate another name")
-    needed = (*keys, *(each.column for each in asked if each.column is not None))
     options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
     )  # fmt: skip
-    several = Frames([frame], time, window, "aggregate")
-    stream = several.stream(0, tuple(dict.fromkeys(needed)))
-    return several.run(Aggregation(stream, keys, asked), options)
+    several = Frames([frame], time, window, options, "aggregate")
+    groups = _groups(by, several.inputs[0])
+    asked = tuple(_aggregate(name, each, several.inputs[0]) for name, each in aggregates.items())
+    for each in asked:
+        if each.name.lower() in {key.lower() for key in groups}:
+            raise CallError(f"the result would have two columns {each.name!r}", hint="give the aggregate another name")
+        if each.column is not None and groups.get(each.column, each.column) != each.column:
+            raise CallError(
+                f"the group {each.column!r} is computed, and a column of that name is aggregated",
+                hint='give the group another name: F.expr("...").alias("name")',
+            )
+    reads = {**groups, **{each.column: each.column for each in asked if each.column is not None}}
+    return several.run(Aggregation(several.stream(0, reads), tuple(groups), asked))
 
 
+@says_what_fits
 def distinct(
     frame: DataFrame,
     *,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
-    lateness: PerInput[Grace | None] = None,
+    lateness: PerInput[LatenessPolicy | None] = None,
     late: PerInput[LatePolicy] = "drop",
     invalid: PerInput[InvalidPolicy] = "fail",
     idle_after: Length | None = None,
@@ -165,6 +184,8 @@ def distinct(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """Each row once while at least one like it is valid. Options as for `aggregate`.
 
@@ -183,19 +204,19 @@ def distinct(
     The columns that say when a row is valid are not part of what is compared; neither is the time column.
     """
     options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
     )  # fmt: skip
-    several = Frames([frame], time, window, "distinct")
-    return several.run(Distinct(several.stream(0)), options)
+    several = Frames([frame], time, window, options, "distinct")
+    return several.run(Distinct(several.stream(0)))
 
 
+@says_what_fits
 def union(
-    frames: Sequence[DataFrame],
-    *,
+    *frames: OneOrMore,
     all: bool = True,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
-    lateness: PerInput[Grace | None] = None,
+    lateness: PerInput[LatenessPolicy | None] = None,
     late: PerInput[LatePolicy] = "drop",
     invalid: PerInput[InvalidPolicy] = "fail",
     idle_after: Length | None = None,
@@ -205,13 +226,17 @@ def union(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """The rows of all frames while they are valid; with `all=False` each at most once. Columns go by position.
+
+    Frames come one after the other, or in a list.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
     >>> a, b = (spark.createDataFrame([(ts, "x")], "ts long, k string") for ts in (1, 3))
-    >>> sj.union([a, b], all=False, time="ts", window=sj.Range(5)).show()
+    >>> sj.union(a, b, all=False, time="ts", window=sj.Range(5)).show()
     +---+----------+--------+
     |  k|valid_from|valid_to|
     +---+----------+--------+
@@ -220,20 +245,22 @@ def union(
     <BLANKLINE>
     """
     options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
     )  # fmt: skip
-    several = Frames(frames, time, window, "union")
+    several = Frames(frames, time, window, options, "union")
     both: Relation = Union(several.streams())
-    return several.run(both if all else Distinct(both), options)
+    return several.run(both if all else Distinct(both))
 
 
+@says_what_fits
 def except_(
-    frames: Sequence[DataFrame],
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     all: bool = False,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
-    lateness: PerInput[Grace | None] = None,
+    lateness: PerInput[LatenessPolicy | None] = None,
     late: PerInput[LatePolicy] = "drop",
     invalid: PerInput[InvalidPolicy] = "fail",
     idle_after: Length | None = None,
@@ -243,13 +270,15 @@ def except_(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """The rows of the first frame while the second has none like them; with `all=True` as often as it has fewer.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
     >>> a, b = (spark.createDataFrame([(ts, "x")], "ts long, k string") for ts in (1, 3))
-    >>> sj.except_([a, b], time="ts", window=sj.Range(5)).show()
+    >>> sj.except_(a, b, time="ts", window=sj.Range(5)).show()
     +---+----------+--------+
     |  k|valid_from|valid_to|
     +---+----------+--------+
@@ -258,20 +287,21 @@ def except_(
     <BLANKLINE>
     """
     options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
     )  # fmt: skip
-    several = Frames(frames, time, window, "except_")
-    left, right = several.two()
-    return several.run(Difference(left, right, all), options)
+    several = Frames([left, right], time, window, options, "except_")
+    return several.run(Difference(*several.two(), all))
 
 
+@says_what_fits
 def intersect(
-    frames: Sequence[DataFrame],
+    left: OneOrMore,
+    right: DataFrame | None = None,
     *,
     all: bool = False,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
-    lateness: PerInput[Grace | None] = None,
+    lateness: PerInput[LatenessPolicy | None] = None,
     late: PerInput[LatePolicy] = "drop",
     invalid: PerInput[InvalidPolicy] = "fail",
     idle_after: Length | None = None,
@@ -281,13 +311,15 @@ def intersect(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """The rows of the first frame while the second has some like them; with `all=True` as often as both have.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
     >>> a, b = (spark.createDataFrame([(ts, "x")], "ts long, k string") for ts in (1, 3))
-    >>> sj.intersect([a, b], time="ts", window=sj.Range(5)).show()
+    >>> sj.intersect(a, b, time="ts", window=sj.Range(5)).show()
     +---+----------+--------+
     |  k|valid_from|valid_to|
     +---+----------+--------+
@@ -296,27 +328,29 @@ def intersect(
     <BLANKLINE>
     """
     options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets
+        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
     )  # fmt: skip
-    several = Frames(frames, time, window, "intersect")
-    left, right = several.two()
-    return several.run(Intersection(left, right, all), options)
+    several = Frames([left, right], time, window, options, "intersect")
+    return several.run(Intersection(*several.two(), all))
 
 
-def _groups(by: Any) -> tuple[str, ...]:
-    keys = () if by is None else (by,) if not isinstance(by, list | tuple) else tuple(by)
-    for key in keys:
-        if not isinstance(key, str):
-            raise CallError(f"by takes names of columns, got {key!r}", hint="make it a column of its own")
-        if keys.count(key) > 1:
-            raise CallError(f"by has {key!r} twice", hint="name every group once")
-    return keys
+def _groups(by: Any, part: Input) -> dict[str, str]:
+    """The groups by the names that they have in the result, and the frame's columns that they are."""
+    found: dict[str, str] = {}
+    for given in listed(by):
+        column = part.resolve(given)
+        name = part.shown.get(column, column)
+        if name in found:
+            raise CallError(f"by has {name!r} twice", hint="name every group once")
+        found[name] = column
+    return found
 
 
-def _aggregate(name: str, asked: Any) -> Aggregate:
+def _aggregate(name: str, asked: Any, part: Input) -> Aggregate:
     given = asked if isinstance(asked, list | tuple) else (asked,)
-    if len(given) not in (1, 2) or not all(isinstance(each, str) for each in given):
+    if len(given) not in (1, 2) or not isinstance(given[0], str) or not isinstance(given[-1], str | Column):
         raise CallError(
             f"the aggregate {name!r} is a function, or a function and a column, got {asked!r}", hint=_AGGREGATES
         )
-    return Aggregate(given[0], given[1] if len(given) > 1 else None, name)
+    function: Any = given[0]
+    return Aggregate(function, part.resolve(given[1]) if len(given) > 1 else None, name)

@@ -7,14 +7,17 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from streamjoin.algebra import TimeAxis
+from streamjoin.errors import says_what_fits
 from streamjoin.plan.delay import output_delay as delay_of
 from streamjoin.spark import figures
 from streamjoin.spark.explain import explanation
 from streamjoin.spark.jobs import did_run
 from streamjoin.spark.marks import name_in_plan, plan_of
+from streamjoin.spark.stored.begun import Checkpoint, begun_with
 from streamjoin.spark.stored.finish import finish_query
 
 
+@says_what_fits
 def explain(frame: DataFrame) -> str:
     """What a joined frame will do: operator, order, partitioning and its copies, what is kept and until when.
 
@@ -33,6 +36,7 @@ def explain(frame: DataFrame) -> str:
     return explanation(plan_of(frame))
 
 
+@says_what_fits
 def progress(query: Any) -> dict[str, Any]:
     """What a streaming query's joins did in its last micro-batch, and what they keep.
 
@@ -57,6 +61,7 @@ def progress(query: Any) -> dict[str, Any]:
     return figures.nothing_yet() if last is None else figures.from_progress(last)
 
 
+@says_what_fits
 def from_progress(progress: Any) -> dict[str, Any]:
     """The same as `progress`, from one entry of a query's `recentProgress`, or from what a listener is given.
 
@@ -67,6 +72,7 @@ def from_progress(progress: Any) -> dict[str, Any]:
     return figures.from_progress(progress)
 
 
+@says_what_fits
 def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
     """How late a streaming join's results can be: what `withWatermark` on them needs, so that Spark drops none.
 
@@ -92,6 +98,7 @@ def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
     return ticks
 
 
+@says_what_fits
 def finish(checkpoint: Any, spark: SparkSession | None = None) -> DataFrame:
     """What a stopped query still holds, as if its inputs had ended: held results, rows that met nobody.
 
@@ -110,3 +117,27 @@ def finish(checkpoint: Any, spark: SparkSession | None = None) -> DataFrame:
     [(2, 20)]
     """
     return finish_query(spark or SparkSession.active(), str(checkpoint))
+
+
+@says_what_fits
+def checkpoint(path: Any, spark: SparkSession | None = None) -> Checkpoint:
+    """What the query of a checkpoint was begun with: `buckets` and `lateness` as calls take them, the `call` in words.
+
+    A query keeps its buckets for ever, and without `buckets=` a call has as many as its machine runs tasks at once. So
+    a program that may go on elsewhere asks here. Before the first micro-batch is over `buckets` is None, as a call
+    takes it: nothing is bound. A query that was ended by `sj.finish` is refused.
+
+    >>> import tempfile, streamjoin as sj
+    >>> spark, folder = sj.session(), tempfile.mkdtemp()
+    >>> spark.createDataFrame([(1, 10)], "k int, ts long").write.parquet(folder + "/in")
+    >>> rows = spark.readStream.schema("k int, ts long").parquet(folder + "/in")
+    >>> begun = sj.checkpoint(folder + "/state")
+    >>> joined = sj.join([rows, rows], time="ts", window=sj.Range(5), by="k", lateness=sj.Grace(7),
+    ...                  buckets=begun.buckets or 3)
+    >>> query = joined.writeStream.trigger(availableNow=True).format("noop").start(checkpointLocation=folder + "/state")
+    >>> query.awaitTermination()
+    >>> begun = sj.checkpoint(folder + "/state")
+    >>> begun.buckets, begun.lateness, begun.call["window"]
+    (3, (Grace(delay=7), Grace(delay=7)), 'Range(5), Range(5)')
+    """
+    return begun_with(spark or SparkSession.active(), str(path))

@@ -6,6 +6,7 @@ from streamjoin.cli import bench
 from streamjoin.cli.chaos import chaos
 from streamjoin.cli.demo import demo
 from streamjoin.cli.explain import explain
+from streamjoin.cli.rescale import rescale
 from streamjoin.cli.run import run
 from streamjoin.cli.state import state
 from streamjoin.cli.version import version
@@ -21,6 +22,7 @@ app.add_typer(bench.app, name="bench")
 app.command()(chaos)
 app.command()(demo)
 app.command()(explain)
+app.command()(rescale)
 app.command()(run)
 app.command()(state)
 app.command()(version)

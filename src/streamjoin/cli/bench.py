@@ -66,6 +66,16 @@ def lifetimes(
 
 
 @app.command()
+def recall(
+    quick: Annotated[bool, typer.Option("--quick", help="Short streams: a smoke test, not a measurement.")] = False,
+    only: Annotated[str, typer.Option(help="Some of the data sets: exp,pareto,bimodal,mobile,D1,...")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """Recall targets on streams out of order: true and predicted recall, and rows kept, beside fixed and K-slack."""
+    _run("run_recall", only, quick=quick, json_path=json)
+
+
+@app.command()
 def house(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
     against: Annotated[str, typer.Option(help="An earlier commit, or a folder with a checkout; none by default.")] = "",

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import streamjoin as sj
+from streamjoin.cli import arguments
 from streamjoin.cli.complaint import complaints
-from streamjoin.cli.job import JobFile, QueryOptions, TimeOption, check_names, load_job, run_job
-from streamjoin.cli.local_spark import local_spark
-from streamjoin.cli.tables import format_of, named_paths, read_table
+from streamjoin.cli.failure import readable_failures
+from streamjoin.cli.preparing import Asked, prepare
 
 
 def explain(
-    job: JobFile,
-    table: Annotated[
-        list[str],
-        typer.Option(
-            metavar="NAME=PATH",
-            help="An input: the parameter's name, and a file or folder of Parquet, CSV or JSON. Once per input.",
-        ),
-    ],
-    time: TimeOption = "ts",
+    job: arguments.JobFile,
+    stream: Annotated[list[str] | None, arguments.STREAM] = None,
+    table: arguments.Tables = None,
+    out: Annotated[Path | None, arguments.OUT] = None,
+    checkpoint: Annotated[Path | None, arguments.CHECKPOINT] = None,
+    available_now: arguments.AvailableNow = False,
+    finish: arguments.Finish = False,
+    kind: arguments.OutputFormat = "parquet",
+    files_per_batch: arguments.FilesPerBatch = None,
+    trigger: arguments.Trigger = None,
+    time: arguments.Times = None,
+    lateness: arguments.Lateness = None,
+    schema: arguments.Schemas = None,
+    bad_rows: arguments.BadRows = None,
+    master: arguments.Master = None,
+    buckets: arguments.Buckets = None,
+    verbose: arguments.Verbose = False,
 ) -> None:
-    """Show the plan of a job's join: operator, order, buckets, and how long rows are kept."""
-    with complaints():
-        # Everything that can be wrong without Spark is found before it starts.
-        paths = named_paths(table)
-        for path in paths.values():
-            format_of(path)
-        function = load_job(job, QueryOptions(time))
-        check_names(function, paths)
-        spark = local_spark()
-        frames = {name: read_table(spark, path) for name, path in paths.items()}
-        typer.echo(sj.explain(run_job(function, spark, frames)))
+    """Show the plan of a job's join: operator, order, buckets, and how long rows are kept.
+
+    Takes what `run` takes, and refuses what `run` would refuse, also a job that cannot go on from its checkpoint.
+    """
+    with complaints(job), readable_failures(verbose=verbose):
+        asked = Asked.of(
+            job, stream, table, out, checkpoint, available_now, finish, files_per_batch, trigger, time, lateness,
+            schema, bad_rows, master, buckets,
+        )  # fmt: skip
+        ready = prepare(asked)
+        typer.echo(sj.explain(ready.frame))

@@ -7,9 +7,10 @@ own message, or the last line of a Python traceback, or else what Spark itself s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import unquote
 
 import typer
 
@@ -19,6 +20,11 @@ from streamjoin.api import log_no_errors
 # A message may have several lines; it ends where the traces go on. A finished query says why in a log that Spark reads.
 _OURS: Final = re.compile(r"streamjoin(?:\.errors\.\w+)?: (.+?)(?=\s+SQLSTATE: |\n\s*\n|\n\s*at |\n=== |\Z)", re.DOTALL)
 _TRACEBACK: Final = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)")
+# Spark about a file, a row of it, the first line of CSV; and what stands around the words of the last cause.
+_FILE: Final = re.compile(r"while reading file (\S+?)\.\s")
+_ROW: Final = re.compile(r"detected in record parsing: (.+?)\.\s+Parse Mode", re.DOTALL)
+_NAMES: Final = re.compile(r"CSV header does not conform to the schema\.\s+Header: (.*)\s+Schema: (.*)")
+_WHY: Final = re.compile(r"^[\w.$]+(Exception|Error): |^\[[\w.]+\] | Correct the value as per.*| SQLSTATE: .*")
 _BEFORE: Final = re.compile(r"^\[STREAM_FAILED\].*?terminated with exception: |^Job aborted due to stage failure: ")
 _AFTER: Final = re.compile(
     r"\n=== Streaming Query ===|\n\s*at |\n\nJVM stacktrace:|\nDriver stacktrace:|\n\n| SQLSTATE: "
@@ -37,12 +43,48 @@ def readable_failures(*, verbose: bool = False) -> Iterator[None]:
             raise
         if verbose:
             typer.echo(str(error), err=True)
-        raise StreamjoinError(reason(str(error)), hint=None if verbose else "--verbose shows all of it") from None
+        raise bad_row(causes_of(error)) or StreamjoinError(
+            reason(str(error)), hint=None if verbose else "--verbose shows all of it"
+        ) from None
 
 
 def from_spark(error: BaseException) -> bool:
     """Whether Spark raised it, in Java or in Python."""
     return type(error).__module__.split(".")[0] in ("pyspark", "py4j")
+
+
+def causes_of(error: BaseException | None) -> Iterator[str]:
+    """What an error says, and those behind it, which Spark does not always repeat."""
+    while error is not None:
+        yield str(error)
+        error = getattr(error, "_cause", None)
+
+
+def bad_row(causes: Iterable[str]) -> StreamjoinError | None:
+    """What is wrong with a file that does not fit the columns of its stream; None when it is something else.
+
+    >>> print(bad_row(["Encountered error while reading file file:///in/3.csv. SQLSTATE: KD001",
+    ...     "Malformed records are detected in record parsing: [b,null].\\nParse Mode: FAILFAST.",
+    ...     'java.lang.NumberFormatException: For input string: "7.5"']))
+    /in/3.csv has a row that does not fit its columns, [b,null]: For input string: "7.5". Hint: --bad-rows PATH puts
+    such rows aside; --schema says other columns to a new query.
+    """
+    texts = list(causes)
+    whole = "\n".join(texts)
+    file, row, names = _FILE.search(whole), _ROW.search(whole), _NAMES.search(whole)
+    where = "a file" if file is None else unquote(re.sub("^file:(//)?", "", file[1]))
+    if names is not None:
+        return StreamjoinError(
+            f"{where} has other columns than its stream: the first line says {names[1]}, the stream has {names[2]}",
+            hint="take the file out of the folder, or bring its columns into their order",
+        )
+    if row is None:
+        return None
+    why = _WHY.sub("", texts[-1].split("\n")[0])
+    return StreamjoinError(
+        f"{where} has a row that does not fit its columns, {row[1]}: {why}",
+        hint="--bad-rows PATH puts such rows aside; --schema says other columns to a new query",
+    )
 
 
 def reason(text: str) -> str:

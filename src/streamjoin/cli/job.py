@@ -17,9 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 import streamjoin as sj
 from streamjoin import CallError
@@ -27,14 +25,6 @@ from streamjoin.api import ship_by_value
 
 SESSION: Final = "spark"
 Job = Callable[..., Any]
-TimeOption = Annotated[str, typer.Option(help="Of a CQL query: the time column of its streams.")]
-# The argument of every command that takes a job.
-JobFile = Annotated[
-    Path,
-    typer.Argument(
-        help="A Python file with a function that takes frames and returns one, or a .cql file with a query."
-    ),
-]
 _BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -63,10 +53,29 @@ def load_job(path: Path, query: QueryOptions | None = None) -> Job:
 
 @dataclass(frozen=True)
 class QueryOptions:
-    """What a CQL query does not say itself: the time column of its streams, and how late their rows may be."""
+    """What a CQL query does not say itself: the time columns of its streams, and how late their rows may be.
 
-    time: str = "ts"
-    lateness: str | None = None
+    Each as it was given: for all streams, and by name.
+    """
+
+    time: tuple[str | None, Mapping[str, str]] = (None, {})
+    lateness: tuple[str | None, Mapping[str, str]] = (None, {})
+
+    def times(self, frames: Mapping[str, Any]) -> str | dict[str, str]:
+        """As `sj.cql` takes them. A column that is named for all streams need not be there in each."""
+        for_all, named = self.time[0] or "ts", self.time[1]
+        if not named:
+            return for_all
+        return {name: for_all for name, frame in frames.items() if for_all in frame.columns} | dict(named)
+
+    def graces(self, frames: Mapping[str, Any]) -> sj.Grace | dict[str, sj.Grace] | None:
+        """As `sj.cql` takes them."""
+        for_all, named = self.lateness
+        slack = None if for_all is None else sj.Grace(_number_or_text(for_all))
+        if not named:
+            return slack
+        own = {name: sj.Grace(_number_or_text(text)) for name, text in named.items()}
+        return own if slack is None else dict.fromkeys(frames, slack) | own
 
 
 def cql_job(path: Path, options: QueryOptions) -> Job:
@@ -76,8 +85,7 @@ def cql_job(path: Path, options: QueryOptions) -> Job:
     text = path.read_text()
 
     def query(spark: Any, **frames: Any) -> Any:
-        slack = None if options.lateness is None else sj.Grace(_number_or_text(options.lateness))
-        return sj.cql(spark, text, time=options.time, lateness=slack, **frames)
+        return sj.cql(spark, text, time=options.times(frames), lateness=options.graces(frames), **frames)
 
     return query
 

@@ -6,39 +6,29 @@ It inherits a file instead. When the start fails, the file is shown.
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, Final
 
 import streamjoin as sj
+from streamjoin.api import errors_go_to
+
+LOOPBACK: Final = "127.0.0.1"
 
 
-def local_spark() -> Any:
-    """A SparkSession on this machine; the active one if there is one."""
+def local_spark(master: str | None = None, partitions: int | None = None) -> Any:
+    """A SparkSession on this machine, or on `master`; the active one if there is one."""
+    settings: dict[str, Any] = {} if partitions is None else {"spark__sql__shuffle__partitions": partitions}
     # The file has no name and goes when the JVM goes.
     with tempfile.TemporaryFile() as log:
         try:
             with errors_go_to(log):
-                # The loopback address: a machine's own name may not resolve, and nobody else has to find us.
-                return sj.session(spark__driver__host="127.0.0.1", spark__driver__bindAddress="127.0.0.1")
+                # A local one: a machine's own name may not resolve, and nobody else has to find us.
+                local = master is None or master.startswith("local")
+                if local:
+                    settings |= {"spark__driver__host": LOOPBACK, "spark__driver__bindAddress": LOOPBACK}
+                return sj.session(master=master, **settings)
         except Exception:
             log.seek(0)
             sys.stderr.write(log.read().decode(errors="replace"))
             raise
-
-
-@contextmanager
-def errors_go_to(file: BinaryIO) -> Iterator[None]:
-    """While this lasts, processes that are started write their errors to `file`, and go on doing so afterwards."""
-    sys.stderr.flush()
-    before = os.dup(2)
-    try:
-        os.dup2(file.fileno(), 2)
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(before, 2)
-        os.close(before)

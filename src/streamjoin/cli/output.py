@@ -1,10 +1,12 @@
 """Where a query's results go: a folder of files.
 
 Spark's file sink keeps a log of the files that it has committed (`_spark_metadata`), and whoever reads the folder with
-Spark sees these files only. Two things follow, and both would lose rows without a word:
+Spark sees these files only. Three things follow, and each would lose rows:
 
 - A query with a new checkpoint begins to count its batches anew. Into a folder with a log it would write nothing until
   it has counted beyond the log. So it is refused.
+- `rescale` adds a micro-batch to the checkpoint that no sink hears of, and a log that leaves a number out cannot be
+  read. So its entry is added here, an empty one.
 - Rows written by anyone else are not in the log. When the last rows of a finished query are written beside the others,
   the log is put aside, together with what a failed task may have left behind: from then on the folder is a plain one.
 """
@@ -15,11 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamjoin import CallError
+from streamjoin.cli.kept import FILE
 from streamjoin.cli.tables import options_of
 
 LOG: Final = "_spark_metadata"
 OLD_LOG: Final = "_spark_metadata_of_the_stream"
 UNCOMMITTED: Final = "_uncommitted_"
+COMPACT_INTERVAL: Final = 10  # Spark's default
 
 
 def check_places(out: Path, checkpoint: Path) -> None:
@@ -28,7 +32,7 @@ def check_places(out: Path, checkpoint: Path) -> None:
         if path.exists() and not path.is_dir():
             raise CallError(f"{option} must be a folder, and {path} is a file")
     goes_on = (checkpoint / "metadata").exists()
-    if not goes_on and checkpoint.is_dir() and any(checkpoint.iterdir()):
+    if not goes_on and checkpoint.is_dir() and any(file.name != FILE for file in checkpoint.iterdir()):
         raise CallError(
             f"{checkpoint} has files in it, and is not the checkpoint of a query",
             hint="give a folder that is empty, or does not exist",
@@ -48,6 +52,29 @@ def check_unwritten(out: Path, checkpoint: Path, *, finish: bool) -> None:
             + (", and has written all of its rows" if finish else ", and going on would repeat rows"),
             hint="give a new --checkpoint and a new --out",
         )
+
+
+def fill_log(out: Path, checkpoint: Path) -> None:
+    """Give the sink's log an entry for every micro-batch that is over and not in it. Every tenth has all before it."""
+    log, commits = out / LOG, checkpoint / "commits"
+    if not log.is_dir() or not commits.is_dir():
+        return
+    for number in sorted(int(file.name) for file in commits.iterdir() if file.name.isdigit()):
+        wholes = sorted(log.glob("[0-9]*.compact"), key=_number)
+        if (log / str(number)).exists() or (wholes and number <= _number(wholes[-1])):
+            continue
+        if (number + 1) % COMPACT_INTERVAL:
+            (log / str(number)).write_text("v1")
+            continue
+        since = _number(wholes[-1]) if wholes else -1
+        single = (file for file in log.iterdir() if file.name.isdigit() and since < _number(file) < number)
+        parts = [*wholes[-1:], *sorted(single, key=_number)]
+        lines = [line for part in parts for line in part.read_text().splitlines()[1:]]
+        (log / f"{number}.compact").write_text("\n".join(["v1", *lines]))
+
+
+def _number(entry: Path) -> int:
+    return int(entry.name.partition(".")[0])
 
 
 def start_query(frame: Any, out: Path, kind: str, checkpoint: Path, trigger: dict[str, Any]) -> Any:

@@ -12,10 +12,12 @@ The last two also compressed: .gz, .bz2, .zst. In a folder, names that begin wit
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from streamjoin import CallError
+from streamjoin.api import schema_from_json
 
 FORMATS: Final = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 COMPRESSED: Final = (".gz", ".bz2", ".zst")
@@ -27,6 +29,8 @@ STRICT: Final[dict[str, dict[str, Any]]] = {
     "csv": {"enforceSchema": False, "mode": "FAILFAST"},
     "json": {"mode": "FAILFAST"},
 }
+# The column in which a row has its text that does not fit the others.
+BAD: Final = "_streamjoin_bad_row"
 
 
 def named_paths(options: Iterable[str]) -> dict[str, Path]:
@@ -75,21 +79,55 @@ def _counts(file: Path, folder: Path) -> bool:
     return file.is_file() and not hidden
 
 
-def read_table(spark: Any, path: Path) -> Any:
+@dataclass(frozen=True)
+class Shape:
+    """What is known of an input without a look at its files: their format, and its columns, as Spark takes them."""
+
+    kind: str | None = None
+    columns: Any = None
+
+
+UNKNOWN: Final = Shape()
+
+
+def kind_of(path: Path, known: Shape) -> str:
+    """The format of an input, which does not change; files that were read may have been removed."""
+    if known.kind is not None and path.is_dir() and not any(_counts(file, path) for file in path.rglob("*")):
+        return known.kind
+    found = format_of(path)
+    if known.kind not in (None, found):
+        raise CallError(
+            f"the files of {path} are {found}, and the query has begun with {known.kind}",
+            hint="put them into a folder of their own, for a query of its own",
+        )
+    return found
+
+
+def read_table(spark: Any, path: Path, known: Shape = UNKNOWN) -> Any:
     """The rows of a file or folder as a frame."""
-    kind = format_of(path)
-    return spark.read.format(kind).options(**options_of(kind)).options(**GUESSING).load(str(path.resolve()))
+    kind = kind_of(path, known)
+    reader = spark.read.format(kind).options(**options_of(kind))
+    if known.columns is None:
+        return reader.options(**GUESSING).load(str(path.resolve()))
+    return reader.schema(known.columns).options(**STRICT.get(kind, {})).load(str(path.resolve()))
 
 
-def read_stream(spark: Any, path: Path, files_per_batch: int | None = None) -> Any:
+def read_stream(
+    spark: Any, path: Path, files_per_batch: int | None = None, known: Shape = UNKNOWN, *, bad_rows: bool = False
+) -> Any:
     """The rows of a folder as a stream: of the files that are there, the oldest first, and of those that come.
 
-    A single file is a stream that ends with it.
+    A single file is a stream that ends with it. With `bad_rows` rows that do not fit the columns do not end the query:
+    they have their text in a column `BAD`, see `good_part`.
     """
-    kind = format_of(path)
+    kind = kind_of(path, known)
     # A stream must know its columns before it begins; the files that are there show them.
-    reader = spark.readStream.format(kind).options(**options_of(kind)).schema(read_table(spark, path).schema)
-    reader = reader.options(**STRICT.get(kind, {}))
+    columns = read_table(spark, path, known).schema
+    reader = spark.readStream.format(kind).options(**options_of(kind)).options(**STRICT.get(kind, {}))
+    if bad_rows and kind in STRICT:
+        columns = schema_from_json(columns.json()).add(BAD, "string")
+        reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=BAD)
+    reader = reader.schema(columns)
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
     if path.is_file():  # Spark knows streams of folders only

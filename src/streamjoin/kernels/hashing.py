@@ -6,12 +6,15 @@ different byte strings may collide, so whoever joins on such a hash compares the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from streamjoin.kernels.pairs import Indices, compiled, frozen
+
+# What integers are moved by before they are mixed: zero would stay zero.
+GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 @compiled
@@ -25,7 +28,7 @@ def mix(value: np.uint64) -> np.uint64:
 @compiled
 def _hash_integers(values: Any, out: Any) -> None:
     for row in range(len(values)):
-        out[row] = mix(values[row] + np.uint64(0x9E3779B97F4A7C15))
+        out[row] = mix(values[row] + GOLDEN)
 
 
 def hash_integers(values: npt.NDArray[np.int64]) -> Indices:

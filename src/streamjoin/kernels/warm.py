@@ -10,6 +10,7 @@ import numpy as np
 from streamjoin.kernels.aggregation import Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import box_pairs
+from streamjoin.kernels.cells import count_cells
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.exact_sum import fold_sums
@@ -51,6 +52,7 @@ def load_kernels() -> None:
     bucket_of_cells(cells, 1)
     spread_over_buckets(cells, cells, 1)
     hash_integers(zero)
+    count_cells(zero, zero, 1, 0, (1, 1))
     combine_hashes(zero, zero)
     hash_bytes(np.zeros(2, np.int64), np.zeros(0, np.uint8))
     parts_of_validity(zero, one, (zero, zero, one), covered=True)

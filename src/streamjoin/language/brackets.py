@@ -9,6 +9,9 @@ On a time column of numbers a size is a number alone: [RANGE 10000].
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
+
 from sqlglot.tokenizer_core import TokenType
 
 from streamjoin.language.complaint import wrong
@@ -54,7 +57,7 @@ class Brackets(Expressions):
         if self.accept("ROWS"):
             return self._rows(start, self.count(), ())
         explicit = self.accept("RANGE")
-        if not explicit and self._curr.token_type != TokenType.NUMBER:
+        if not explicit and self._curr.token_type != TokenType.NUMBER and self.place not in self.parameters:
             raise self.unexpected("a window is expected", _HINT)
         if not explicit and self.keyword(1) in ("ROWS", "ROW"):
             size = self.count()
@@ -78,6 +81,12 @@ class Brackets(Expressions):
     def count(self) -> Amount:
         """A number of rows."""
         start = self.place
+        given = self.parameter()
+        if given is not None:
+            if isinstance(given.value, bool) or not isinstance(given.value, int) or given.value < 1:
+                hint = "a number of rows is a whole number from 1 on"
+                raise wrong(self.sql, start, f"{given.name} is {given.value!r}, which is no number of rows", hint)
+            return Amount(str(given.value), False, start)
         if self._curr.token_type != TokenType.NUMBER or not self._curr.text.isdecimal():
             raise self.unexpected("a number of rows is expected", "write [ROWS 100]")
         self._advance()
@@ -90,12 +99,15 @@ class Brackets(Expressions):
         """A number, or numbers with units: `5 SECONDS`, `1 HOUR 30 MINUTES`, `0.01`."""
         start = self.place
         words: list[str] = []
-        while self._curr.token_type == TokenType.NUMBER:
-            at = self.place
-            self._advance()
+        while self._curr.token_type == TokenType.NUMBER or self.place in self.parameters:
+            at, given = self.place, self.parameter()
+            if given is not None and isinstance(given.value, str | timedelta) and not words:
+                return Amount(_length(given.value), True, start)
+            if given is None:
+                self._advance()
             while not self.ended and self._curr.start == at:  # sqlglot makes several tokens of 5L
                 self._advance()
-            number = self.sql[at : self._prev.end + 1]
+            number = self.sql[at : self._prev.end + 1] if given is None else _plain(given.value)
             if not number.replace(".", "", 1).isdecimal():
                 raise wrong(self.sql, at, f"{number!r} is not a plain number", f"write {what} as in 5 SECONDS or 10000")
             unit = self.keyword()
@@ -108,3 +120,12 @@ class Brackets(Expressions):
         if not words:
             raise self.unexpected(f"{what} is expected", "a time is 5 SECONDS; on a column of numbers, 10000")
         return Amount(" ".join(words), True, start)
+
+
+def _plain(given: object) -> str:
+    number = isinstance(given, int | float | Decimal) and not isinstance(given, bool)
+    return f"{Decimal(str(given)):f}" if number else repr(given)
+
+
+def _length(given: str | timedelta) -> str:
+    return given if isinstance(given, str) else f"{given // timedelta(microseconds=1)} microseconds"

@@ -8,6 +8,7 @@ What it does not do: subqueries inside expressions. They are refused where they 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from sqlglot.dialects.spark import Spark
@@ -17,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streamjoin.errors import StreamjoinError
 from streamjoin.language.complaint import refused, wrong
+from streamjoin.language.parameters import Parameter
 from streamjoin.language.syntax import Name, Scalar
 
 # Clauses of Spark SQL that have no meaning here, by the word they begin with: why, and what to do instead.
@@ -60,9 +62,10 @@ RESERVED = {*(word.split()[0] for word in _REFUSED), *_OTHER_CLAUSES.split()}
 class Expressions(SparkParser):
     """sqlglot's parser of Spark SQL, with what a reader of clauses needs: words, and complaints with a place."""
 
-    def begin(self, text: str, pieces: list[Token]) -> None:
+    def begin(self, text: str, pieces: list[Token], parameters: Mapping[int, Parameter]) -> None:
         """Stand before the first token."""
         self.reset()
+        self.parameters = parameters
         self.sql = text
         self._tokens = pieces
         self._tokens_size = len(pieces)
@@ -108,6 +111,13 @@ class Expressions(SparkParser):
             return refused(self.sql, self.place, *reason)
         found = "The query ends here" if self.ended else f"{self._curr.text!r} is not expected here"
         return wrong(self.sql, self.place, f"{found}; {expected}" if expected else found, hint)
+
+    def parameter(self) -> Parameter | None:
+        """Step over the value of a parameter, if one comes."""
+        found = self.parameters.get(self.place)
+        while found is not None and not self.ended and self._curr.start < found.end:
+            self._advance()
+        return found
 
     def name(self, what: str) -> Name:
         """A name that must come."""

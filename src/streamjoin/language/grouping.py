@@ -19,6 +19,7 @@ from streamjoin.language.scalar import AGGREGATES, Piece, Pieces, rendered
 from streamjoin.plan.column_types import Types
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.expression.sqltypes import VOID, is_numeric
+from streamjoin.plan.naming import free_name
 from streamjoin.plan.relation import Aggregation, Projection, Relation
 
 
@@ -139,7 +140,8 @@ class Grouping:
         """The name of an expression as a column below the aggregation."""
         text = rendered(pieces)
         name = pieces[0].column if len(pieces) == 1 and pieces[0].column else readable(pieces)
-        self.computed.setdefault(name, text)
+        name = free_name(name, text, self.computed)
+        self.computed[name] = text
         return name
 
 

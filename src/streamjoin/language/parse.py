@@ -12,11 +12,15 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from streamjoin.language.parameters import Arguments, with_values
 from streamjoin.plan.relation import Query
 
 
-def parse_cql(text: str, schemas: Mapping[str, pa.Schema], *, times: Mapping[str, str | None]) -> Query:
-    """The tree of a query over streams with these schemas; `times` has the time column of each stream.
+def parse_cql(
+    text: str, schemas: Mapping[str, pa.Schema], *, times: Mapping[str, str | None], args: Arguments = None
+) -> Query:
+    """The tree of a query over streams with these schemas; `times` has the time column of each stream, `args` the
+    values of its parameters.
 
     The tree is as written: `plan.rules.optimise` makes joins of its conditions.
 
@@ -38,4 +42,5 @@ def parse_cql(text: str, schemas: Mapping[str, pa.Schema], *, times: Mapping[str
     from streamjoin.language.binder import Binder
     from streamjoin.language.reader import read
 
-    return Binder(text, schemas, times).statement(read(text))
+    text, parameters = with_values(text, args)
+    return Binder(text, schemas, times).statement(read(text, parameters))

@@ -17,6 +17,8 @@ Windows are in `brackets`, expressions in `dialect`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 from sqlglot.errors import TokenError
 
@@ -26,6 +28,7 @@ from streamjoin.errors import CallError
 from streamjoin.language.brackets import Brackets
 from streamjoin.language.complaint import refused, wrong
 from streamjoin.language.dialect import CQL
+from streamjoin.language.parameters import Parameter
 from streamjoin.language.syntax import (
     Body,
     Chain,
@@ -43,27 +46,23 @@ from streamjoin.language.syntax import (
     StreamClause,
     WindowClause,
 )
-from streamjoin.plan.expression.lexer import tokens
 
 _TO_STREAM: dict[str, ToStream] = {"ISTREAM": "istream", "DSTREAM": "dstream", "RSTREAM": "rstream"}
 _SIDES: dict[str, How] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
 
 
-def read(text: str) -> QueryClause:
-    """The clauses of a query.
+def read(text: str, parameters: Mapping[int, Parameter] | None = None) -> QueryClause:
+    """The clauses of a query; `parameters` says where literals are that are values of parameters.
 
     >>> read("SELECT a FROM R [NOW] WHERE a > 3").body.where.start
     28
     """
-    if not isinstance(text, str):
-        raise CallError(f"a query is text, got {type(text).__name__}", hint='for example "SELECT * FROM R [NOW]"')
-    tokens(text, "The query is wrong")  # says where a quote is never closed
     try:
         pieces = CQL().tokenize(text)
     except TokenError as error:
         raise CallError(f"the query cannot be read: {error}", hint="look at its quotes and comments") from None
     reader = Reader(error_message_context=len(text) + 1, dialect=CQL)
-    reader.begin(text, pieces)
+    reader.begin(text, pieces, parameters or {})
     return reader.statement()
 
 

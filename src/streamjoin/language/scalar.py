@@ -208,7 +208,9 @@ def _check(
         if called and not (name in ("any", "some", "all") and before in ("LIKE", "ILIKE")):
             _check_call(text, token, name, aggregates)
         if token.text in ("?", ":", "@") and parameters:
-            raise refused(text, token.start, "Parameters are not planned", "write the value into the text")
+            raise refused(
+                text, token.start, "A parameter cannot stand here", "write it with space before it, as in x > :limit"
+            )
         if token.text == before == ">" and shift:  # sqlglot reads `> >` as `>>`, Spark does not
             raise wrong(text, token.start, "'>' is not expected here", "write one comparison")
         if after == "." and before != "." and token.name is not None and scope.entry(Name(token.name, 0)) is not None:

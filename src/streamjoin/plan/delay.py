@@ -21,7 +21,8 @@ So results are `ahead` late, and where they are open `ahead + length`.
     outer Join    a row without partner leaves when the other input has passed its end. Until then its start holds back
                   the progress of the join, by its length: ahead = `until` of one input and length of the other, the
                   larger sum. Where a second stage decides, or an end is unknown, it waits for its own input as well:
-                  ahead = the larger `until` and that length, if this is more
+                  ahead = the larger `until` and that length, if this is more. A table is past everything from the
+                  start: where only rows beside it can be without partner, ahead = their `until`
     Aggregation   pieces begin and end when progress has come there: ahead = until = 0, and open; length as the child
     DISTINCT, EXCEPT, INTERSECT   the same, but a payload may be there for ever: equal rows follow one another. Not when
                   a time column is part of the payload: then all of them begin with it
@@ -52,8 +53,9 @@ from streamjoin.errors import CallError
 from streamjoin.plan.delay_of_events import EventDelay
 from streamjoin.plan.delay_of_lifetimes import LifetimesDelay
 from streamjoin.plan.physical import PhysicalPlan
-from streamjoin.plan.relation import EVENT_JOINS, Query
-from streamjoin.plan.slack import operator_of
+from streamjoin.plan.relation import EVENT_JOINS, Query, operator_of
+from streamjoin.runtime.lateness import LargestDelay
+from streamjoin.runtime.recall import RecallSide
 
 
 def output_delay(query: Query, plan: PhysicalPlan, column: str | None = None) -> int:
@@ -64,6 +66,12 @@ def output_delay(query: Query, plan: PhysicalPlan, column: str | None = None) ->
     law = EventDelay(plan, query.relation) if events else LifetimesDelay(plan, query.relation)
     if not law.timed:
         raise CallError("this join has no time, so its results cannot be late", hint="give time= and window=")
+    for source in plan.sources:
+        if isinstance(source.lateness, LargestDelay | RecallSide):
+            raise CallError(
+                f"{source.reading.label} has a slack that adapts, so nobody knows how late results can be",
+                hint='give lateness=sj.Grace("10 seconds")',
+            )
     if any(channel.late == "join" for stage in plan.stages for each in stage.inputs for channel in each.channels):
         raise CallError(
             'late="join" lets rows of any age through, so results can be late without bound',

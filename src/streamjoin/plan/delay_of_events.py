@@ -13,8 +13,8 @@ from streamjoin.errors import CallError
 from streamjoin.operators import BestMatchJoin as BestMatchOperator
 from streamjoin.plan.lowering.choosing_joins import in_ticks
 from streamjoin.plan.physical import PhysicalPlan
-from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, IntervalJoin, Relation, Stream
-from streamjoin.plan.slack import is_moving, operator_of, origin_of, slack_of
+from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, IntervalJoin, Relation, Stream, event_times, operator_of
+from streamjoin.plan.slack import is_moving, origin_of, slack_of
 from streamjoin.runtime.fragment import Inner
 
 Reach = tuple[int | None, int | None]
@@ -153,11 +153,8 @@ class EventDelay:
 
 
 def _times(join: Any) -> tuple[str, str]:
-    """The columns that a join counts the progress of its inputs by."""
-    if join.times is None:
-        one, two, _ = join.dimensions[0]
-        return one, two
-    times: tuple[str, str] = join.times
+    times = event_times(join)
+    assert times is not None, "what has no time is asked for no delay"
     return times
 
 

@@ -22,8 +22,9 @@ from streamjoin.plan.relation import (
     Selection,
     Stream,
     Union,
+    operator_of,
 )
-from streamjoin.plan.slack import is_moving, operator_of, slack_of, source_of
+from streamjoin.plan.slack import is_moving, slack_of, source_of
 
 # Of which inputs columns are never NULL for want of a partner.
 _SURE: Final = {"left": (True, False), "right": (False, True), "full": (False, False)}
@@ -97,13 +98,25 @@ class LifetimesDelay:
         return self._until(relation)
 
     def _ahead_of_outer(self, join: Join) -> int:
-        lengths = [self._some_length(child) for child in join.children]
-        until = [self._until(child) for child in join.children]
-        ahead = max(until[0] + lengths[1], until[1] + lengths[0])
+        beside = self._beside_a_table(join)
+        if beside is None:
+            lengths = [self._some_length(child) for child in join.children]
+            until = [self._until(child) for child in join.children]
+            ahead = max(until[0] + lengths[1], until[1] + lengths[0])
+        else:
+            until = [self._until(beside)]
+            ahead = until[0]
         judged = any(stage.outlet.testimony for stage in self.plan.stages)
         if judged or any(self._open(child) for child in join.children):
             return max(ahead, max(until) + self._longest_undecided(join))
         return ahead
+
+    def _beside_a_table(self, join: Join) -> Relation | None:
+        """The only input of a join that moves, if none but its rows may have no partner: a table decides at once."""
+        moving = [is_moving(self.plan, child) for child in join.children]
+        if sum(moving) != 1 or any(waits and not moves for waits, moves in zip(TRACKED[join.how], moving, strict=True)):
+            return None
+        return join.children[moving.index(True)]
 
     def _longest_undecided(self, join: Join) -> int:
         """How long a row can be that may turn out to have no partner."""
@@ -126,7 +139,8 @@ class LifetimesDelay:
                 return max((self._until(child) for child in moving), default=0)
             case Join():
                 undecided = self._longest_undecided(relation)
-                return max(undecided, *(self._until(child) for child in relation.children)) + undecided
+                moving = [child for child in relation.children if is_moving(self.plan, child)]
+                return max(undecided, *(self._until(child) for child in moving)) + undecided
         return self._spread(relation)
 
     def _spread(self, relation: Relation) -> int:

@@ -17,8 +17,10 @@ from streamjoin.plan.describing import Told, describe_operator
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
 from streamjoin.plan.wording import Part, as_written, called, describe_step, describe_window, in_units, target_of
 from streamjoin.runtime.fragment import Inner, Node
+from streamjoin.runtime.lateness import LargestDelay
 from streamjoin.runtime.outlet import ToCourt, ToFrame, ToStage
 from streamjoin.runtime.placing import Partitioning
+from streamjoin.runtime.recall import RecallSide
 from streamjoin.runtime.stage import Stage
 
 
@@ -98,6 +100,10 @@ def _arriving(plan: PhysicalPlan, source: Source) -> str:
     """What a stream adds: how late its rows may be, or that it is there from the start."""
     if source.complete:
         return "; static, in the state from the start" if plan.streaming else ""
+    if isinstance(source.lateness, LargestDelay):
+        return "; rows may be as late as the latest so far"
+    if isinstance(source.lateness, RecallSide):
+        return f"; kept as long as {source.lateness.model.aim.target:.4g} of all results need"
     delay = source.lateness.delay
     return "" if delay is None else f"; rows may be {in_units(delay, plan.time_type)} late"
 

@@ -1,14 +1,25 @@
-"""What the state of a stage depends on, in words: a query that goes on may differ in none of it, but for lateness."""
+"""What the state of a stage depends on, in words: a query that goes on may differ in none of it, but for lateness.
+
+The words are for people, who shall be told what has changed. That nothing else has is seen by a digest of all parts of
+the plan up to the stage.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
-from streamjoin.algebra import Rows
+from streamjoin.algebra import AsOf, Band, NearestOf, Predicate
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Source, Step
-from streamjoin.runtime.outlet import ToStage
+from streamjoin.plan.stored import plan_name, to_stored
+from streamjoin.plan.wording import describe_window, in_units
+from streamjoin.runtime.outlet import ToCourt, ToStage, ToUser
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
+
+# A digest, not words.
+REST: Final = "plan"
 
 
 def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
@@ -18,9 +29,9 @@ def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
     sources = [source for source in plan.sources if source.channel in channels]
     edges = [edge for edge in plan.edges if edge.channel in channels]
     parts = {
-        "window": ", ".join(_window(source) for source in sources),
+        "window": ", ".join(_window(plan, source) for source in sources),
         "time": ", ".join(str(source.reading.called) for source in sources),
-        "choice": ", ".join(dict.fromkeys(_choices(below))) or "none",
+        "choice": ", ".join(dict.fromkeys(_choices(plan, below))) or "none",
         "keys": "; ".join(str(key) for each in below for key in _keys(plan, each)),
         "predicates": "; ".join(str(each) for each in dict.fromkeys(_predicates(plan, below))) or "none",
         "schema": "; ".join(_columns(source) for source in sources),
@@ -31,11 +42,19 @@ def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
         "late": ", ".join(channel.late for each in below for given in each.inputs for channel in given.channels),
         "static": ", ".join(source.reading.label for source in sources if source.complete) or "no input",
         "query": "; ".join([*(_computed(source) for source in sources), *(_steps(edge) for edge in edges)]),
-        "operator": "; ".join(node.config.fingerprint for node in stage.nodes),
-        "inputs": str([[(c.number, c.buckets) for c in given.channels] for given in stage.inputs]),
     }
     derived = [text for source in sources for text in source.derived]
-    return parts | ({"expressions": str(derived)} if derived else {})
+    expressions = {"expressions": str(derived)} if derived else {}
+    whole = plan_name([to_stored(each) for each in (*sources, *edges, *map(_inside, below))])
+    return parts | expressions | {REST: whole}
+
+
+def _inside(stage: Stage) -> Stage:
+    """A stage but for what its results are called when they leave."""
+    way = stage.outlet.way
+    return (
+        replace(stage, outlet=replace(stage.outlet, way=ToCourt(way.channel, 0))) if isinstance(way, ToUser) else stage
+    )
 
 
 def stages_below(plan: PhysicalPlan, stage: Stage) -> Iterator[Stage]:
@@ -47,17 +66,19 @@ def stages_below(plan: PhysicalPlan, stage: Stage) -> Iterator[Stage]:
             yield from stages_below(plan, other)
 
 
-def _window(source: Source) -> str:
-    window = source.reading.window
-    if window is None:
+def _window(plan: PhysicalPlan, source: Source) -> str:
+    if source.reading.window is None:
         return "None"
-    return f"{window} by {', '.join(source.groups)}" if isinstance(window, Rows) and source.groups else str(window)
+    return describe_window(source.reading, source.groups, plan.time_type)
 
 
-def _choices(stages: list[Stage]) -> Iterator[str]:
+def _choices(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
     for node in (node for stage in stages for node in stage.nodes):
-        if hasattr(node.config, "choice"):
-            yield node.config.choice.describe()
+        choice = getattr(node.config, "choice", None)
+        if isinstance(choice, AsOf | NearestOf):
+            yield choice.describe(lambda ticks: in_units(ticks, plan.time_type))
+        elif choice is not None:
+            yield choice.describe()
 
 
 def _keys(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[str, ...]]:
@@ -83,7 +104,7 @@ def _predicates(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
     channels = {channel for stage in stages for channel in plan.feeders(stage)}
     for target in _targets(plan):
         if target.channel in channels and target.binding.predicates:
-            yield str(target.binding.predicates)
+            yield str(tuple(_in_words(plan, each) for each in target.binding.predicates))
     for node in (node for stage in stages for node in stage.nodes):
         for test in getattr(getattr(node.config, "matching", None), "tests", ()):
             yield getattr(test, "text", "")
@@ -91,6 +112,15 @@ def _predicates(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
     for edge in plan.edges:
         if edge.channel in behind:
             yield from (step.condition for step in edge.steps if isinstance(step, Filter))
+
+
+def _in_words(plan: PhysicalPlan, predicate: Predicate) -> Predicate:
+    """A band with its bounds as people write them."""
+    if not isinstance(predicate, Band):
+        return predicate
+    fields = (field for source in plan.sources for field in (*source.fields, *source.hidden))
+    kind = next((field.type.arrow for field in fields if field.name == predicate.left), None)
+    return replace(predicate, below=in_units(predicate.below, kind), above=in_units(predicate.above, kind))
 
 
 def _how(stages: list[Stage]) -> Iterator[str]:

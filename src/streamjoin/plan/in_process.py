@@ -21,8 +21,7 @@ from streamjoin.plan.expression import Expression
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Sink, Source, Step
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
 from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT
-from streamjoin.runtime.fragment import KEEP
-from streamjoin.runtime.intake import HIDDEN, WHOLE
+from streamjoin.runtime.intake import HIDDEN, KEEP, WHOLE
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
 

@@ -8,7 +8,7 @@ upper from lower case.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -67,3 +67,16 @@ def name_columns(
             )
         names.add(name.lower())
     return tuple(out)
+
+
+def free_name(name: str, text: str, taken: Mapping[str, str]) -> str:
+    """A name for a computed column: this one, unless it stands for another text. Like Spark, names do not tell upper
+    from lower case.
+
+    >>> free_name("a + 1", "`a` + 1", {"a + 1": "`a` + 1"}), free_name("UPPER(a)", "UPPER(`a`)", {"upper(a)": "`b`"})
+    ('a + 1', "UPPER(a)'")
+    """
+    others = {other.lower() for other, known in taken.items() if known != text}
+    while name.lower() in others:
+        name += "'"
+    return name

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, TimeAxis
-from streamjoin.plan.types import Fields, Type
+from streamjoin.plan.types import Fields, Type, arrow_schema
+from streamjoin.runtime.elements import HIDDEN_SCHEMA
+from streamjoin.runtime.intake import ARRIVAL
 from streamjoin.runtime.lateness import Complete, Lateness, Timeless
 from streamjoin.runtime.naming import Shape
 from streamjoin.runtime.reading import Reading
@@ -96,6 +98,11 @@ class Source:
     derived: tuple[str, ...] = ()  # what columns of the frame that were added for this call are computed from
 
     @property
+    def handed_over(self) -> Fields:
+        """The columns that Spark hands over: arrival is stamped by whoever reads them."""
+        return (*self.fields, *(each for each in self.hidden if each.name != ARRIVAL))
+
+    @property
     def complete(self) -> bool:
         """Whether it is there from the start."""
         return isinstance(self.lateness, Complete) and not isinstance(self.lateness, Timeless)
@@ -116,6 +123,11 @@ class Edge:
     steps: tuple[Step, ...]
     result: Fields
     target: Target | None
+
+    @property
+    def rows_after(self) -> pa.Schema:
+        """The rows of elements that Spark hands over."""
+        return pa.schema([*arrow_schema(self.result), *HIDDEN_SCHEMA])
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ turn trees into trees.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from streamjoin.algebra import Aggregate, BestOf, Direction, How, NearestOf, Outer, Predicate, Window, Within
 from streamjoin.algebra.best_match import Compare
@@ -322,3 +322,19 @@ def streams_of(relation: Relation) -> list[Stream]:
 
 def _read_by(predicates: tuple[Predicate, ...]) -> frozenset[str]:
     return frozenset(str(name) for each in predicates for number in (0, 1) for name in each.columns(number))
+
+
+def operator_of(relation: Relation) -> Relation:
+    """The operator whose results a relation has: selections and projections add none, and change no times."""
+    while isinstance(relation, Selection | Projection):
+        relation = relation.child
+    return relation
+
+
+def event_times(join: Any) -> tuple[str, str] | None:
+    """The columns of a join's children by which it follows their progress; None where rows have no time."""
+    if join.times is None and isinstance(join, BestMatchJoin):
+        one, two, _ = join.dimensions[0]
+        return one, two
+    times: tuple[str, str] | None = join.times
+    return times

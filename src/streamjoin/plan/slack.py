@@ -22,13 +22,6 @@ def is_moving(plan: PhysicalPlan, relation: Relation) -> bool:
     return any(not source_of(plan, leaf).complete for leaf in streams_of(relation))
 
 
-def operator_of(relation: Relation) -> Relation:
-    """The operator whose results a relation has: selections and projections change no times."""
-    while isinstance(relation, Selection | Projection):
-        relation = relation.child
-    return relation
-
-
 def origin_of(relation: Relation, name: str) -> str | None:
     """What that operator calls a column of the relation; None where it is computed."""
     while isinstance(relation, Selection | Projection):

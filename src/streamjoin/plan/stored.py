@@ -98,16 +98,19 @@ def _class_of(kind: str) -> type:
     return found
 
 
+_MAY_CHANGE: Final = {"lateness", "idle_after", "made_by"}
+
+
 def plan_name(stored: Any) -> str:
-    """A name for a stored plan. It is the same with other lateness, with which a query may go on; not with a table
-    instead of a stream.
+    """A name for a stored plan, or a part of one. It is the same with other lateness, with which a query may go on; not
+    with a table instead of a stream.
     """
     return hashlib.sha256(json.dumps(_without_lateness(stored), sort_keys=True).encode()).hexdigest()
 
 
 def _without_lateness(stored: Any) -> Any:
     if isinstance(stored, dict):
-        kept = {name: _without_lateness(stored[name]) for name in stored.keys() - {"lateness", "idle_after"}}
+        kept = {name: _without_lateness(stored[name]) for name in stored.keys() - _MAY_CHANGE}
         policy = stored.get("lateness")
         return kept if policy is None else {**kept, "complete": policy[_KIND].endswith((":Complete", ":Timeless"))}
     return [_without_lateness(item) for item in stored] if isinstance(stored, list) else stored

@@ -15,14 +15,13 @@ from time import perf_counter_ns
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Rows
+from streamjoin.algebra import NEVER, Rows
 from streamjoin.algebra.interval import Mask
 from streamjoin.operators import Results
 from streamjoin.plan.physical import Edge, Source
 from streamjoin.plan.types import arrow_schema, names_of
-from streamjoin.runtime.elements import HIDDEN_SCHEMA, element_rows, elements_of, report_rows, reports_of
-from streamjoin.runtime.fragment import KEEP
-from streamjoin.runtime.intake import HIDDEN, WHOLE, unfolded
+from streamjoin.runtime.elements import element_rows, elements_of, report_rows, reports_of
+from streamjoin.runtime.intake import ARRIVAL, KEEP, WHOLE, unfolded
 from streamjoin.runtime.naming import Shape
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.reading import Read
@@ -38,8 +37,7 @@ class SourceTask:
     @property
     def schema(self) -> pa.Schema:
         """What it reads."""
-        hidden = tuple(each for each in self.source.hidden if each.name != HIDDEN + "arrival")
-        return arrow_schema((*self.source.fields, *hidden))
+        return arrow_schema(self.source.handed_over)
 
     def packets(
         self, tables: Iterable[pa.Table], first: int = 0, clock: Callable[[], int | None] | None = None
@@ -60,8 +58,10 @@ class SourceTask:
             if invalid.num_rows and source.reading.invalid == "output":
                 yield self._shown(invalid)
             batch = target.binding.bind(elements)
-            measuring.see(batch)
+            if target.binding.timeless or target.binding.ordered:  # without time a row is kept, and takes nobody
+                figures["invalid"] += int((batch.ts == NEVER).sum())
             keep, ghosts = self._goes_on(elements)
+            measuring.see(batch, keep)
             figures["ghosts"] += ghosts
             if keep is not None and not keep.all():
                 elements, batch = elements.take(keep), batch.take(keep)
@@ -79,17 +79,15 @@ class SourceTask:
     def rows(self, tables: Iterable[pa.Table], first: int = 0) -> Iterator[Results]:
         """The elements that go on, with all that was read of them."""
         for read in self._read(tables, first):
-            keep, _ = self._goes_on(read.elements)
-            yield read.elements if keep is None else read.elements.take(keep)
+            yield self._going(read)
 
     def elements(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Rows of elements, of a source that no stage reads."""
+        names = names_of(self.source.fields)
         for read in self._read(tables, 0):
-            keep, _ = self._goes_on(read.elements)
-            elements = read.elements if keep is None else read.elements.take(keep)
             if read.invalid.num_rows and self.source.reading.invalid == "output":
                 yield report_rows(arrow_schema(self.source.fields), self._shown(read.invalid))
-            names = names_of(self.source.fields)
+            elements = self._going(read)
             payload = elements.payload.select(names) if names else pa.table({})
             yield element_rows(replace(elements, payload=payload))
 
@@ -102,9 +100,13 @@ class SourceTask:
     def _read(self, tables: Iterable[pa.Table], first: int) -> Iterator[Read]:
         for table in tables:
             if self.source.stamped:
-                table = with_columns(table, **{HIDDEN + "arrival": first + np.arange(table.num_rows)})
+                table = with_columns(table, **{ARRIVAL: first + np.arange(table.num_rows)})
                 first += table.num_rows
             yield self.source.reading.read(table)
+
+    def _going(self, read: Read) -> Results:
+        keep, _ = self._goes_on(read.elements)
+        return read.elements if keep is None else read.elements.take(keep)
 
     def _goes_on(self, elements: Results) -> tuple[Mask | None, int]:
         """Which rows go on, None for all; and how many are ghosts, which do not."""
@@ -129,11 +131,6 @@ class SinkTask:
     edge: Edge
     shape: Shape
 
-    @property
-    def schema(self) -> pa.Schema:
-        """What it reads."""
-        return pa.schema([*arrow_schema(self.edge.result), *HIDDEN_SCHEMA])
-
     def rows(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """What leaves."""
         for table in tables:
@@ -152,11 +149,6 @@ class EdgeTask:
     """Elements that Spark has computed with to packets; reports go on as what they were."""
 
     edge: Edge
-
-    @property
-    def schema(self) -> pa.Schema:
-        """What it reads."""
-        return pa.schema([*arrow_schema(self.edge.result), *HIDDEN_SCHEMA])
 
     def packets(self, tables: Iterable[pa.Table]) -> Iterator[Packet]:
         """Packets of elements, and those that travelled among them."""

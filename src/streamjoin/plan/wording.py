@@ -26,7 +26,14 @@ from streamjoin.runtime.reading import Reading
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
 
-_UNITS: Final = (("d", 86_400_000_000), ("h", 3_600_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1))
+_UNITS: Final = (
+    ("d", 86_400_000_000),
+    ("h", 3_600_000_000),
+    ("min", 60_000_000),
+    ("s", 1_000_000),
+    ("ms", 1_000),
+    ("us", 1),
+)
 _PLAIN_NAME: Final = re.compile(r"\w+")
 _ADDED: Final = re.compile(re.escape(HIDDEN) + r"c(\d+)")  # a column that a call has added to a frame
 
@@ -150,11 +157,11 @@ def as_written(plan: PhysicalPlan, text: str) -> str:
 def in_units(ticks: Any, kind: pa.DataType | None) -> str:
     """A number of ticks as a reader counts: a duration, a decimal, or the number itself.
 
-    >>> in_units(90_000_000, pa.timestamp("us")), in_units(150, pa.decimal128(5, 2)), in_units(3, pa.int64())
-    ('90 s', '1.5', '3')
+    >>> in_units(600_000_000, pa.timestamp("us")), in_units(150, pa.decimal128(5, 2)), in_units(3, pa.int64())
+    ('10 min', '1.5', '3')
     """
     if kind is not None and pa.types.is_timestamp(kind):
-        unit, size = next((unit, size) for unit, size in _UNITS if ticks % size == 0)
+        unit, size = next((unit, size) for unit, size in _UNITS if ticks % size == 0) if ticks else ("s", 1)
         return f"{ticks // size} {unit}"
     if kind is not None and pa.types.is_date(kind):
         return f"{ticks} d"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,13 +24,10 @@ from streamjoin.algebra import NEVER
 from streamjoin.operators import Footprint, Operator, Output, Results
 from streamjoin.operators.contract import Context
 from streamjoin.runtime.binding import RowBinding
-from streamjoin.runtime.intake import HIDDEN, earlier
+from streamjoin.runtime.intake import KEEP, earlier
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import Batch, Ends, Snapshot
 from streamjoin.state.history import tie_order
-
-# Rows of a row window that a selection above it drops: they count in the window, and go no further.
-KEEP: Final = HIDDEN + "keep"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ buckets each report their own. The progress of an input is the least over its ch
 
 Law: a row is late only against the progress that earlier micro-batches made. So rows are looked at first, and reports
 are heard afterwards. Only rows of sources can be late: whatever a stage sends is ahead of the progress it has reported,
-unless it was idle.
+unless it was idle. What the rows of several sources became has no row of any of them to show: such results are dropped
+and counted, or fail.
 
 Idle channels: one that has not delivered for `idle_after` by the clock of the micro-batch no longer holds others back.
 It is moved up to the least progress of those that are not idle, or, when all are, to the largest. When it wakes, its
@@ -22,16 +23,20 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, LatePolicy
+from streamjoin.algebra import FOREVER, NEVER, LatePolicy, TimeAxis
 from streamjoin.errors import LateRowError
 from streamjoin.runtime.lateness import Complete, Lateness, Timeless
 from streamjoin.runtime.packets import Packet, Report
 from streamjoin.runtime.placing import Partitioning
-from streamjoin.state import Batch, Ends
+from streamjoin.state import Batch, Ends, Snapshot
 
 # A column of whole rows. Names with this prefix are ours: a user's column that begins so is refused.
 HIDDEN: Final = "__sjh_"
 WHOLE: Final = HIDDEN + "whole"
+# Which rows a selection lets through. Others say how far a stream is, and count in a row window, but go no further.
+KEEP: Final = HIDDEN + "keep"
+# The number of a row in the order in which rows of a running stream came.
+ARRIVAL: Final = HIDDEN + "arrival"
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,9 @@ class Channel:
     label: str = ""
     prefix: str = ""  # of the columns' names, which errors leave out
     whole: bool = False  # rows bring their whole row of the source along, to be shown when they are late
+    axis: TimeAxis = TimeAxis.INTEGER  # of a source: what its times count, for errors
     behind: int = 0  # of a stage: how far behind its progress the times are by which its rows are read
+    follows: bool = False  # of a stage: never taken for idle, as its reader only completes what it has begun
 
     @property
     def from_source(self) -> bool:
@@ -80,9 +87,9 @@ class Arrived:
 class RunningChannel:
     """What a bucket knows of a channel."""
 
-    def __init__(self, config: Channel, number: int) -> None:
+    def __init__(self, config: Channel, number: int, shared: dict[Any, Any]) -> None:
         self.config, self.input = config, number
-        self.lateness = config.lateness.build() if config.lateness is not None else None
+        self.lateness = config.lateness.build_beside(shared) if config.lateness is not None else None
         self.reached = dict.fromkeys(range(config.buckets), NEVER)
         self.told = NEVER  # the progress that the stage has acted upon
         self.last: int | None = None  # the clock when it last delivered
@@ -127,8 +134,9 @@ class Intake:
 
     def __init__(self, inputs: tuple[StageInput, ...], bucket: int, idle_after: int | None = None) -> None:
         self.inputs, self.bucket, self.idle_after = inputs, bucket, idle_after
+        self.shared: dict[Any, Any] = {}  # what decides about several channels together
         self.channels = {
-            channel.number: RunningChannel(channel, number)
+            channel.number: RunningChannel(channel, number, self.shared)
             for number, each in enumerate(inputs)
             for channel in each.channels
         }
@@ -153,6 +161,9 @@ class Intake:
                 arrived.shown.append(packet)
         for packet in told:
             self.hear(packet)
+        for channel in self.channels.values():
+            if channel.lateness is not None:
+                channel.lateness.settle(channel.told)
         for number in sorted(rows):
             arrived.batches[number] = Batch.concat(rows[number])
         return arrived
@@ -175,7 +186,8 @@ class Intake:
     def _in_time(self, channel: RunningChannel, batch: Batch, arrived: Arrived) -> Batch:
         """The rows to go on with. Late ones are counted, and leave, fail, go on or are dropped, as the policy says."""
         whole, batch = (batch.payload[WHOLE], _without_whole(batch)) if channel.config.whole else (None, batch)
-        if channel.config.ended or not (channel.config.from_source or self.idle_after is not None):
+        config = channel.config
+        if config.ended or config.follows or not (config.from_source or self.idle_after is not None):
             return batch
         late = (batch.ts < channel.told) & (batch.ts > NEVER)  # a row without time is never late
         if not late.any():
@@ -215,7 +227,7 @@ class Intake:
         return [min(self.channels[each.number].told for each in part.channels) for part in self.inputs]
 
     def _idle(self, channel: RunningChannel) -> bool:
-        if self.idle_after is None or self.clock is None or channel.config.ended:
+        if self.idle_after is None or self.clock is None or channel.config.ended or channel.config.follows:
             return False
         since = self.first_clock if channel.last is None else channel.last
         assert since is not None
@@ -235,16 +247,25 @@ class Intake:
         going_on = (channel for channel in self.channels.values() if not channel.config.ended)
         return max((channel.largest for channel in going_on), default=NEVER)
 
-    def to_json(self) -> dict[str, Any]:
+    def snapshot(self) -> Snapshot:
         """To be stored."""
         channels = [[number, channel.to_json()] for number, channel in self.channels.items()]
-        return {"channels": channels, "first_clock": self.first_clock, "clock": self.clock}
+        manifest = {"channels": channels, "first_clock": self.first_clock, "clock": self.clock}
+        shared = [each.snapshot() for each in self.shared.values()]
+        if not shared:
+            return Snapshot(manifest)
+        (one,) = shared  # there are two sources to a recall target, and one join
+        return Snapshot({**manifest, "shared": one.manifest}, one.blobs)
 
-    def restore(self, stored: dict[str, Any]) -> None:
-        """The inverse of `to_json`."""
-        self.first_clock, self.clock = stored["first_clock"], stored["clock"]
-        for number, known in stored["channels"]:
+    def restore(self, stored: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        manifest = stored.manifest
+        self.first_clock, self.clock = manifest["first_clock"], manifest["clock"]
+        for number, known in manifest["channels"]:
             self.channels[number].restore(known)
+        for each in self.shared.values():
+            if "shared" in manifest:
+                each.restore(Snapshot(manifest["shared"], stored.blobs))
 
 
 def earlier(progress: int, ticks: int) -> int:
@@ -274,6 +295,7 @@ def _late_row(channel: RunningChannel, late: Batch) -> LateRowError:
     first = late.payload.slice(0, 1).to_pylist() or [{}]
     row = {name.removeprefix(channel.config.prefix): value for name, value in first[0].items()}
     return LateRowError(
-        f"{channel.config.label} brought {len(late)} row(s) behind its progress {channel.told}, the first is {row}",
+        f"{channel.config.label} brought {len(late)} row(s) behind its progress "
+        f"{channel.config.axis.moment(channel.told)}, the first is {row}",
         hint='allow more lateness, or choose late="drop", "output" or "join"',
     )

@@ -3,6 +3,8 @@
     measure()          where rows are packed: looks at them, and makes a report for every bucket
     build()            in each bucket: hears the reports, says the progress, and is saved with the stage
 
+A policy decides alone, when it has heard all reports of a micro-batch; or with those of other sources (see `recall`).
+
 Every bucket hears the same reports, so all of them decide alike, without a coordinator. A policy never looks at a
 clock: a micro-batch that is run again decides the same. Progress never goes back, not even when a restart allows more
 slack than before.
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamjoin.algebra import FOREVER, NEVER
+from streamjoin.algebra.interval import Mask
 from streamjoin.state import Batch
 
 Report = dict[str, Any]
@@ -24,8 +27,8 @@ class Measuring(ABC):
     """Looks at the rows of one task."""
 
     @abstractmethod
-    def see(self, rows: Batch) -> None:
-        """Rows of the source, valid ones."""
+    def see(self, rows: Batch, keep: Mask | None = None) -> None:
+        """Rows of the source, valid ones; and which of them go on, None for all: others only say how far it is."""
 
     @abstractmethod
     def report(self) -> Report:
@@ -38,6 +41,9 @@ class RunningLateness(ABC):
     @abstractmethod
     def heard(self, report: Report) -> None:
         """A task of the source has reported."""
+
+    def settle(self, told: int) -> None:  # noqa: B027
+        """All reports of a micro-batch have been heard; `told` is the progress that was acted upon so far."""
 
     @property
     @abstractmethod
@@ -69,6 +75,10 @@ class Lateness(ABC):
     def build(self) -> RunningLateness:
         """For one bucket; nothing has been heard yet."""
 
+    def build_beside(self, shared: dict[Any, Any]) -> RunningLateness:
+        """The same beside other sources of its stage: what policies decide together is in `shared`."""
+        return self.build()
+
     @property
     @abstractmethod
     def delay(self) -> int | None:
@@ -81,7 +91,7 @@ class LargestSeen(Measuring):
     def __init__(self) -> None:
         self.largest = NEVER
 
-    def see(self, rows: Batch) -> None:
+    def see(self, rows: Batch, keep: Mask | None = None) -> None:
         if len(rows):
             self.largest = max(self.largest, int(rows.ts.max()))
 
@@ -135,7 +145,75 @@ class RunningSlack(RunningLateness):
         return [self.seen, self.promised]
 
     def restore(self, stored: Any) -> None:
-        self.seen, self.promised = stored
+        self.seen, self.promised = stored[:2]  # what another policy has stored begins so as well
+
+
+@dataclass(frozen=True)
+class LargestDelay(Lateness):
+    """The slack is the largest delay seen: how far a row was behind what its source had shown before its micro-batch.
+
+    >>> running = LargestDelay().build()
+    >>> for report in ({"largest": 9, "smallest": 4}, {"largest": 12, "smallest": 7}, {"largest": 20, "smallest": 13}):
+    ...     running.heard(report)
+    ...     running.settle(running.progress)
+    >>> running.progress
+    18
+    """
+
+    def measure(self) -> Measuring:
+        return Extent()
+
+    def build(self) -> RunningLateness:
+        return RunningLargestDelay()
+
+    @property
+    def delay(self) -> int | None:
+        return None
+
+
+class Extent(LargestSeen):
+    """The smallest time stamp as well: it says the largest delay."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.smallest = FOREVER
+
+    def see(self, rows: Batch, keep: Mask | None = None) -> None:
+        super().see(rows)
+        timed = rows.ts[rows.ts > NEVER]
+        if len(timed):
+            self.smallest = min(self.smallest, int(timed.min()))
+
+    def report(self) -> Report:
+        return super().report() | {"smallest": None if self.smallest == FOREVER else self.smallest}
+
+
+class RunningLargestDelay(RunningSlack):
+    """What is known of a source, and the largest delay. Those of a micro-batch are known when all of it is there."""
+
+    def __init__(self) -> None:
+        super().__init__(Slack(0))
+        self.slack, self.now, self.earliest = 0, NEVER, FOREVER
+
+    def heard(self, report: Report) -> None:
+        if report["largest"] is not None:
+            self.now = max(self.now, report["largest"])
+        if report.get("smallest") is not None:
+            self.earliest = min(self.earliest, report["smallest"])
+
+    def settle(self, told: int) -> None:
+        if self.seen > NEVER and self.earliest < FOREVER:
+            self.slack = max(self.slack, self.seen - self.earliest)
+        self.seen, self.earliest = max(self.seen, self.now), FOREVER
+        if self.seen > NEVER:
+            self.promised = max(self.promised, NEVER, self.seen - self.slack)
+
+    def to_json(self) -> Any:
+        return [self.seen, self.promised, self.slack]
+
+    def restore(self, stored: Any) -> None:
+        self.seen, self.promised, self.slack = (*stored, 0)[:3]
+        self.now = self.seen
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,13 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class MarkedColumn:
-    """A column for whole rows of one source that leave unjoined."""
+    """A column for whole rows of one source that leave unjoined. One that is read twice may lose a row by one reading
+    and not by the other, so each shows its own.
+    """
 
     name: str
     mark: Mark
-    channel: int
+    channels: tuple[int, ...]
     type: pa.DataType
 
 
@@ -91,7 +93,7 @@ class Shape:
             columns += [pa.nulls(count, self.time_type)] * 2
         columns += [pa.array(np.full(count, flag == FLAGS[mark])) for flag in self.flags]
         for each in self.marked:
-            mine = (each.mark, each.channel) == (mark, channel)
+            mine = each.mark == mark and channel in each.channels
             columns.append(_folded(rows).cast(each.type) if mine else pa.nulls(count, each.type))
         columns += [pa.nulls(count, pa.string())] * self.change
         columns += [] if self.time is None else [pa.nulls(count, self.time_type)]

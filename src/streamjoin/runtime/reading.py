@@ -16,6 +16,7 @@ from streamjoin.algebra import FOREVER, NEVER, InvalidPolicy, Rows, Validity, Wi
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.errors import InvalidRowError
 from streamjoin.operators import Results
+from streamjoin.runtime.intake import KEEP
 from streamjoin.state.columns import time_values
 
 
@@ -52,7 +53,9 @@ class Reading:
         invalid = table.slice(0, 0)
         if not valid.all():
             invalid = table.filter(pa.array(~valid))
-            if self.invalid == "fail":
+            if KEEP in invalid.column_names:  # what a selection drops anyway is nobody's business
+                invalid = invalid.filter(invalid[KEEP])
+            if self.invalid == "fail" and invalid.num_rows:
                 raise self._invalid_row(invalid)
             table, ts, te = table.filter(pa.array(valid)).combine_chunks(), ts[valid], te[valid]
         return Read(Results(table, ts, te), invalid)

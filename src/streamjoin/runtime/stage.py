@@ -104,7 +104,7 @@ class RunningStage:
     # -- figures -------------------------------------------------------------------------------------------------------
 
     def _count_anew(self) -> None:
-        self.outlet.rows_out = 0
+        self.outlet.rows_out = self.intake.late = 0
         self.before = {"ghosts": self.fragment.figure("ghosts"), "purged": self.fragment.footprint.purged}
 
     def figures(self) -> dict[str, int]:
@@ -123,10 +123,14 @@ class RunningStage:
             figures["rows_out"] = self.outlet.rows_out
         newest = self.intake.newest
         for number, each in enumerate(self.config.inputs):
+            if any(channel.follows for channel in each.channels):
+                continue  # these go by the stage before, which has said how far it is
             time = min(self.intake.channels[channel.number].told for channel in each.channels)
             if NEVER < time < FOREVER:
                 figures[f"progress_{number}"] = time
-                figures[f"lag_{number}"] = max(0, newest - time)
+                figures |= {f"lag_{number}": max(0, newest - time)} if newest > NEVER else {}
+        for shared in self.intake.shared.values():
+            figures |= shared.figures()
         return figures
 
     # -- saving --------------------------------------------------------------------------------------------------------
@@ -134,16 +138,16 @@ class RunningStage:
     def snapshot(self) -> Snapshot:
         """All that is needed to go on."""
         operators = self.fragment.snapshots()
-        outlet = self.outlet.snapshot()
+        intake, outlet = self.intake.snapshot(), self.outlet.snapshot()
         aside = Blobs({f"aside/{name}": partial(table_to_bytes, each.table) for name, each in self.put_aside.items()})
         manifest = {
-            "intake": self.intake.to_json(),
+            "intake": intake.manifest,
             "operators": [each.manifest for each in operators],
             "outlet": outlet.manifest,
             "aside": [[name, each.channel, each.kind] for name, each in self.put_aside.items()],
         }
         named = [Under(f"{number}:", each.blobs) for number, each in enumerate(operators)]
-        blobs: Any = ChainMap(aside, Under("out:", outlet.blobs), *named)  # type: ignore[arg-type]
+        blobs: Any = ChainMap(aside, Under("in:", intake.blobs), Under("out:", outlet.blobs), *named)  # type: ignore[arg-type]
         return Snapshot(manifest, blobs)
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -153,7 +157,7 @@ class RunningStage:
             name: Packet.of(self.bucket, channel, kind, blobs[f"aside/{name}"])
             for name, channel, kind in manifest["aside"]
         }
-        self.intake.restore(manifest["intake"])
+        self.intake.restore(Snapshot(manifest["intake"], Without("in:", blobs)))
         self.outlet.restore(Snapshot(manifest["outlet"], Without("out:", blobs)))
         self.fragment.restore(
             [Snapshot(each, Without(f"{number}:", blobs)) for number, each in enumerate(manifest["operators"])]

@@ -2,12 +2,15 @@
 
 Each stage sends one row of figures per bucket and micro-batch beside its results. Per micro-batch of a join:
 
-    rows_in, rows_out, late, invalid    rows; marked ones count as leaving too
+    rows_in, rows_out, late             rows; marked ones count as leaving too
+    invalid                             rows without time, or ending before they begin; also where they take nobody
     ghosts                              rows that end where they begin, and are in no snapshot
     purged                              rows that nobody can meet any more
     state_rows, state_bytes, state_runs what is kept after the micro-batch, over all buckets
     progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
                                         whatever an integer counts) that is behind the newest row of any input
+    recall                              with a recall target: the target, the recall that is expected, and the slack of
+                                        each input, in units as for lag
     seconds                             pack, read (the state), join, write; summed over tasks, which run side by side
 """
 
@@ -17,13 +20,14 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import TimeAxis
+from streamjoin.spark.running.packed import PACKED_SCHEMA
+from streamjoin.spark.told import knowing
 
 PREFIX: Final = "streamjoin-"
 COUNTS: Final = (
@@ -31,6 +35,8 @@ COUNTS: Final = (
 )  # fmt: skip
 STEPS: Final = ("pack", "read", "join", "write")
 _SUMMED: Final = (*COUNTS, *(f"{step}_us" for step in STEPS))
+# The same in all buckets.
+_RECALL: Final = ("target_ppm", "recall_ppm", "slack_0", "slack_1")
 
 Part = Literal["pack", "join", "verdict"]
 
@@ -51,13 +57,13 @@ class Figures:
         They do not cross the next exchange: they say how long things took, and what a task sends must not depend on
         that, so that a task that is run again sends the same.
         """
-        schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *self.times, *self.lags))
+        schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *_RECALL, *self.times, *self.lags))
         told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
         metrics = [F.sum(f"figures.{name}").alias(name) for name in _SUMMED]
-        metrics += [F.max(f"figures.{name}").alias(name) for name in (*self.times, *self.lags)]
+        metrics += [F.max(f"figures.{name}").alias(name) for name in (*_RECALL, *self.times, *self.lags)]
         metrics += [F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")]
         frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
-        return frame.drop("figures").where("kind != 'figures'")
+        return knowing(frame.drop("figures").where("kind != 'figures'"), PACKED_SCHEMA)
 
     def counted(self, rows: DataFrame) -> DataFrame:
         """The rows that leave after all, where Spark drops some of a join's results."""
@@ -74,12 +80,18 @@ def from_progress(progress: Any) -> dict[str, Any]:
     (4, 1.5, 10, 1)
     >>> figures["joins"]["streamjoin-1"]["progress"], figures["joins"]["streamjoin-1"]["seconds"]["pack"]
     ([7, None], 2.0)
+
+    Spark Connect tells a metric's values apart from their names:
+
+    >>> from_progress({"observedMetrics": {"streamjoin-1-pack": {
+    ...     "values": [10, 3], "schema": [{"name": "rows_in"}, {"name": "late"}]}}})["rows_in"]
+    10
     """
     told = _as_dict(progress)
     parts: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for name, metrics in (told.get("observedMetrics") or {}).items():
         if name.startswith(PREFIX):
-            parts[name.rpartition("-")[0]].append(_as_dict(metrics))
+            parts[name.rpartition("-")[0]].append(_metrics(metrics))
     joins = {name: _figures(parts[name]) for name in sorted(parts, key=_number)}
     totals = {count: sum(join[count] for join in joins.values()) for count in ("rows_in", "rows_out", "late")}
     milliseconds = (told.get("durationMs") or {}).get("triggerExecution", 0)
@@ -106,28 +118,35 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
     figures: dict[str, Any] = {count: total(count) for count in COUNTS}
     axis = known("axis")
     inputs = max(2, len({name for part in parts for name in part if name.startswith("progress_")}))
-    figures["progress"] = [_time(known(f"progress_{number}"), axis) for number in range(inputs)]
+    figures["progress"] = [_moment(known(f"progress_{number}"), axis) for number in range(inputs)]
     figures["lag"] = [_duration(known(f"lag_{number}"), axis) for number in range(inputs)]
+    if known("target_ppm") is not None:
+        slack = [_duration(known(f"slack_{number}"), axis) for number in (0, 1)]
+        figures["recall"] = {
+            "target": known("target_ppm") / 1e6, "expected": known("recall_ppm") / 1e6, "slack": slack
+        }  # fmt: skip
     figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
 
 
-def _time(ticks: int | None, axis: str | None) -> Any:
-    """A time as Python has it. Spark would hand it over as text, without its zone.
-
-    >>> _time(5_000_000, "timestamp"), _time(1, "date"), _time(7, "integer")
-    (datetime.datetime(1970, 1, 1, 0, 0, 5, tzinfo=datetime.timezone.utc), datetime.date(1970, 1, 2), 7)
-    """
-    if ticks is None:
-        return None
-    if axis == TimeAxis.TIMESTAMP.value:
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks)
-    return date(1970, 1, 1) + timedelta(days=ticks) if axis == TimeAxis.DATE.value else ticks
+def _moment(ticks: int | None, axis: str | None) -> Any:
+    """A time as Python has it. Spark would hand it over as text, without its zone."""
+    return ticks if ticks is None or axis is None else TimeAxis(axis).moment(ticks)
 
 
 def _duration(ticks: int | None, axis: str | None) -> float | None:
     """In seconds over time stamps, otherwise in ticks."""
     return ticks if ticks is None or axis != TimeAxis.TIMESTAMP.value else ticks / 1e6
+
+
+def _metrics(told: Any) -> Mapping[str, Any]:
+    """The metrics of one observation by name; Spark Connect has the names in a schema beside the values."""
+    found = _as_dict(told)
+    if found.keys() != {"values", "schema"}:
+        return found
+    schema = found["schema"]
+    columns = schema["fields"] if isinstance(schema, Mapping) else schema
+    return {column["name"]: value for column, value in zip(columns, found["values"], strict=True)}
 
 
 def _as_dict(told: Any) -> Mapping[str, Any]:

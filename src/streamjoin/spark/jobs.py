@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
+from streamjoin.spark.calls.options import BUCKETS_SETTING
 from streamjoin.spark.figures import from_progress
+from streamjoin.spark.marks import plan_if_any
 
 
 def ship_by_value(module: ModuleType) -> None:
@@ -22,6 +29,30 @@ def log_no_errors() -> None:
     """Keep PySpark from writing every error that it raises to the error stream too, with the whole Java stack trace."""
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def buckets_by_default(spark: SparkSession, buckets: int | None) -> Iterator[None]:
+    """While this lasts, calls that do not say `buckets=` have so many; with None as many as ever."""
+    before = spark.conf.get(BUCKETS_SETTING, None)
+    try:
+        if buckets is not None:
+            spark.conf.set(BUCKETS_SETTING, buckets)
+        yield
+    finally:
+        if buckets is not None:
+            spark.conf.unset(BUCKETS_SETTING) if before is None else spark.conf.set(BUCKETS_SETTING, before)
+
+
+def buckets_of(frame: DataFrame) -> int | None:
+    """How many buckets the call has that made a frame; None when it is no call of ours."""
+    made = plan_if_any(frame)
+    return None if made is None else made.leaving.buckets
+
+
+def schema_from_json(text: str) -> StructType:
+    """The inverse of a schema's own `json()`."""
+    return StructType.fromJson(json.loads(text))
 
 
 @dataclass

@@ -6,9 +6,9 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StructField, StructType
 
 from streamjoin.errors import CallError
 from streamjoin.plan.condition import quoted
@@ -16,10 +16,13 @@ from streamjoin.plan.delay import output_delay
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Query, Relation
+from streamjoin.spark.told import knowing
+from streamjoin.spark.typing import spark_type
 
 _KEY: Final = "streamjoin.plan"
 _COLUMN: Final = "streamjoin.column"
 _CALL: Final = "_streamjoin_call"
+_STREAMING: Final = "_streamjoin_streaming"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
 _plans: dict[int, CallPlan] = {}
 _ids = itertools.count(1)
@@ -45,8 +48,13 @@ def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataF
     number = next(_ids)
     _plans[number] = plan
     _plans.pop(number - PLANS_KEPT, None)
-    marked: Any = frame.select(*(_marked(column, number) for column in frame.schema.fields))
-    marked.__dict__[_CALL] = call
+    schema = StructType([
+        StructField(each.name, spark_type(each.type), metadata={_KEY: number, _COLUMN: each.name})
+        for each in plan.plan.sink.fields
+    ])  # fmt: skip
+    columns = [F.col(quoted(each.name)).alias(each.name, metadata=each.metadata) for each in schema.fields]
+    marked: Any = knowing(frame.select(*columns), schema)
+    marked.__dict__ |= {_CALL: call, _STREAMING: plan.plan.streaming}
     return marked  # type: ignore[no-any-return]
 
 
@@ -56,9 +64,10 @@ def made_by(frame: DataFrame) -> str | None:
     return name
 
 
-def _marked(column: StructField, number: int) -> Column:
-    metadata = {**(column.metadata or {}), _KEY: number, _COLUMN: column.name}
-    return F.col(quoted(column.name)).alias(column.name, metadata=metadata)
+def is_streaming(frame: DataFrame) -> bool | None:
+    """Whether the call that returned this very frame streams; None for any other frame."""
+    known: bool | None = frame.__dict__.get(_STREAMING)
+    return known
 
 
 def name_in_plan(column: StructField) -> str:
@@ -71,27 +80,32 @@ def plan_by_mark(column: StructField) -> CallPlan | None:
     return _plans.get((column.metadata or {}).get(_KEY, 0))
 
 
+def plan_if_any(frame: DataFrame) -> CallPlan | None:
+    """The plan of the last streamjoin call that made this frame; None when it comes from none."""
+    plans = (plan_by_mark(column) for column in frame.schema.fields)
+    return next((plan for plan in plans if plan is not None), None)
+
+
 def plan_of(frame: DataFrame) -> CallPlan:
     """The plan of the last streamjoin call that made this frame."""
-    for column in frame.schema.fields:
-        plan = plan_by_mark(column)
-        if plan is not None:
-            return plan
-    raise CallError(
-        "this frame does not come from a streamjoin call",
-        hint="explain the frame that sj.join returned, or one made from it",
-    )
+    plan = plan_if_any(frame)
+    if plan is None:
+        raise CallError(
+            "this frame does not come from a streamjoin call",
+            hint="explain the frame that sj.join returned, or one made from it",
+        )
+    return plan
 
 
-def uses_timers(frame: DataFrame) -> bool:
-    """Whether a frame comes from a call with timers; a query over it never ends by itself."""
-    plans = (plan_by_mark(column) for column in frame.schema.fields)
+def uses_timers(schema: StructType) -> bool:
+    """Whether a frame with these columns comes from a call with timers; a query over it never ends by itself."""
+    plans = (plan_by_mark(column) for column in schema.fields)
     return any(plan is not None and (plan.plan.timers or plan.fed_by_timers) for plan in plans)
 
 
-def delay_of_column(frame: DataFrame, name: str) -> int | None:
+def delay_of_column(schema: StructType, name: str) -> int | None:
     """How late a streaming call's results can be by one of its time columns; None when it is none of those."""
-    for column in frame.schema.fields:
+    for column in schema.fields:
         plan = plan_by_mark(column) if column.name == name else None
         if plan is not None and plan.plan.streaming and name_in_plan(column) in plan.plan.sink.shape.schema.names:
             return output_delay(plan.query, plan.plan, name_in_plan(column))

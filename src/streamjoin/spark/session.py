@@ -3,30 +3,79 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import time
+from pathlib import Path
+from typing import Any, Final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
-_DEFAULTS = {
+from streamjoin.errors import CallError, says_what_fits
+from streamjoin.spark import machine
+from streamjoin.spark.quiet import without_chatter
+
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
+PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_MEMORY: Final = "spark.driver.memory"
+
+_LIKED: Final = {
     # Columns cross to Python in larger pieces: less overhead per row.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    # Python workers are forked from a process that has loaded the compiled kernels already.
-    "spark.python.daemon.module": "streamjoin.spark.daemon",
     # Stateful operators in Python keep their state in RocksDB; with a changelog a commit writes only what has changed.
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
+    PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+# What a session of ours has besides: a matter of taste, so an own builder does not get it.
+_OURS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
 
+@says_what_fits
+def configure(builder: Any) -> Any:
+    """A SparkSession builder with all that streamjoin likes to have. What the builder says already stays as it is.
+
+    That is: state in RocksDB, larger pieces for Python, workers that run this Python (`PYSPARK_PYTHON`, where it is not
+    set). Where the master is local also: as many shuffle partitions as tasks run at once, a quarter of the memory for
+    the driver, workers that start with the kernels loaded. A cluster has its own answers to these three; see the guide
+    to deploying.
+
+    >>> from pyspark.sql import SparkSession
+    >>> import streamjoin as sj
+    >>> spark = sj.configure(SparkSession.builder.master("local[2]").appName("mine")).getOrCreate()
+    >>> spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
+    '50000'
+    """
+    # The workers must run the Python that has streamjoin, whatever `python3` is elsewhere.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    said = builder._options
+    chosen = dict(_LIKED)
+    master = str(said.get("spark.master") or said.get("spark.remote") or "")
+    if master.startswith("local"):
+        # Python workers are forked from a process that has loaded the compiled kernels already.
+        chosen["spark.python.daemon.module"] = "streamjoin.spark.daemon"
+        if not _memory_is_said():
+            chosen[_MEMORY] = f"{max(1024, machine.memory_bytes() // 4 >> 20)}m"
+    tasks = _local_tasks(master)
+    if tasks is not None:
+        chosen[PARTITIONS] = str(tasks)
+    for name, value in chosen.items():
+        if name not in said:
+            builder = builder.config(name, value)
+    return builder
+
+
 def session(app: str = "streamjoin", *, master: str | None = None, **settings: object) -> SparkSession:
     """A session on all cores of this machine, or on `master`; further Spark settings with `__` for the dots.
 
-    An existing session is returned as it is.
+    An existing session is returned as it is. With SPARK_REMOTE set it is one of Spark Connect, whose server has chosen
+    its master and its Python workers: settings of the session (`spark.sql...`) are made, the others are the server's.
 
     >>> session(spark__sql__shuffle__partitions=4).version.startswith("4.")
     True
@@ -34,17 +83,73 @@ def session(app: str = "streamjoin", *, master: str | None = None, **settings: o
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    # The workers must run the Python that has streamjoin, whatever `python3` is elsewhere.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which has chosen a master
+    remote = is_remote()
+    if remote and master is not None:
+        raise CallError(f"master={master!r} beside SPARK_REMOTE: the server has its own", hint="leave one of them out")
+    submitted = remote or "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which has chosen a master
     if master is not None or not (submitted or "spark.master" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
         builder = builder.master(master or "local[*]")
-    cores = str(os.cpu_count() or 1)
-    chosen = {**_DEFAULTS, "spark.sql.shuffle.partitions": cores}
-    chosen |= {name.replace("__", "."): str(value) for name, value in settings.items()}
-    for name, value in chosen.items():
+    given = {name.replace("__", "."): str(value) for name, value in settings.items()}
+    if remote:  # the server has its own settings; those of a query may be chosen
+        for name, value in given.items():
+            builder = builder.config(name, value) if name.startswith("spark.sql.") else builder
+        return builder.getOrCreate()
+    for name, value in {**_OURS, **given}.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    with without_chatter():
+        spark: SparkSession = configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    if PARTITIONS not in spark.conf.getAll:
+        spark.conf.set(PARTITIONS, tasks_at_once(spark.sparkContext))
     return spark
+
+
+def tasks_at_once(context: SparkContext, patience: float = 30) -> int:
+    """How many tasks run at once: what the settings say, or else what the executors have that have come.
+
+    Executors register one after the other, and an application begins before the first: so this waits until there is
+    one, and a second passes in which no other comes.
+
+    >>> tasks_at_once(session().sparkContext) >= 1
+    True
+    """
+    conf = context.getConf()
+    executors, each = conf.get("spark.executor.instances"), conf.get("spark.executor.cores")
+    most = conf.get("spark.cores.max") or (executors and each and int(executors) * int(each))
+    if str(context.master).startswith("local") or most:
+        return max(1, int(most or context.defaultParallelism) // int(conf.get("spark.task.cpus", "1") or 1))
+    jvm: Any = context._jsc
+    end, come, since = time.monotonic() + patience, 1, time.monotonic()
+    while time.monotonic() < end and (come == 1 or time.monotonic() < since + 1):
+        now = jvm.sc().getExecutorMemoryStatus().size()  # with the driver
+        if now != come:
+            come, since = now, time.monotonic()
+        time.sleep(0.1)
+    return max(1, context.defaultParallelism)
+
+
+def _local_tasks(master: str) -> int | None:
+    """How many tasks a local master runs at once; None for all others.
+
+    >>> _local_tasks("local"), _local_tasks("local[3]"), _local_tasks("local[3, 2]"), _local_tasks("yarn")
+    (1, 3, 3, None)
+    """
+    found = re.fullmatch(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?", master)
+    if found is None:
+        return None
+    if found[1] == "*":
+        return machine.cores()
+    return int(found[1] or 1)
+
+
+def _memory_is_said() -> bool:
+    """Whether the driver's memory has been chosen, or cannot be any more: its JVM runs."""
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return True
+    submitted = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    if "SPARK_DRIVER_MEMORY" in os.environ or "--driver-memory" in submitted or _MEMORY in submitted:
+        return True
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME", ""), "conf")
+    defaults = Path(folder) / "spark-defaults.conf"
+    return defaults.is_file() and _MEMORY in defaults.read_text()

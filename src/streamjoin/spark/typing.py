@@ -15,8 +15,10 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.types import Field, Fields, Type, names_of, type_of
+from streamjoin.spark.told import asked
 
 
 def plan_type(kind: DataType, name: str, where: str = "the query") -> Type:
@@ -50,9 +52,9 @@ def _field(kind: Any) -> dict[str, Any]:
     return {"name": "c", "type": kind, "nullable": True, "metadata": {}}
 
 
-def frame_fields(frame: DataFrame, where: str) -> Fields:
+def fields_of(schema: StructType, where: str) -> Fields:
     """The columns of a frame."""
-    return tuple(Field(each.name, plan_type(each.dataType, each.name, where)) for each in frame.schema.fields)
+    return tuple(Field(each.name, plan_type(each.dataType, each.name, where)) for each in schema.fields)
 
 
 def spark_schema(fields: Fields, more: Sequence[StructField] = ()) -> StructType:
@@ -62,8 +64,8 @@ def spark_schema(fields: Fields, more: Sequence[StructField] = ()) -> StructType
 
 
 def reason(error: AnalysisException) -> str:
-    """What Spark says, without the plan that it appends."""
-    return str(error.getMessage()).partition(";\n")[0]
+    """What Spark says, without the plan or the text that it appends."""
+    return str(error.getMessage()).strip().partition(";\n")[0].partition("\n\n== SQL")[0]
 
 
 class SparkTyping:
@@ -75,16 +77,14 @@ class SparkTyping:
 
     def computed(self, fields: Fields, columns: Sequence[tuple[str, str]]) -> Fields:
         """The columns that expressions over these ones give."""
-        from streamjoin.plan.condition import one_column
-
         sources = [one_column(text) for _, text in columns]
         given = set(names_of(fields))
         if all(source in given for source in sources):  # nothing to ask: columns under other names
             named = zip(columns, sources, strict=True)
             return tuple(Field(name, type_of(fields, str(source))) for (name, _), source in named)
         try:
-            asked = [self._expression(text).alias(name) for name, text in columns]
-            found = self._frame(fields).select(*asked).schema.fields
+            shown = [self._expression(text).alias(name) for name, text in columns]
+            found = self._schema(self._frame(fields).select(*shown)).fields
         except AnalysisException as error:
             raise CallError(f"Spark cannot evaluate {[text for _, text in columns]}: {reason(error)}") from error
         return tuple(Field(each.name, plan_type(each.dataType, each.name)) for each in found)
@@ -92,9 +92,13 @@ class SparkTyping:
     def check(self, fields: Fields, condition: str) -> None:
         """Refuse a condition that Spark cannot evaluate over these columns."""
         try:
-            self._frame(fields).filter(self._expression(condition)).schema  # noqa: B018
+            self._schema(self._frame(fields).filter(self._expression(condition)))
         except AnalysisException as error:
             raise CallError(f"Spark cannot evaluate the condition {condition}: {reason(error)}") from error
+
+    def beside(self, fields: Fields, column: Column) -> StructType:
+        """These columns, and an expression beside them."""
+        return self._schema(self._frame(fields).select("*", column))
 
     def common(self, one: Type, two: Type) -> Type | None:
         """The type in which two columns are compared."""
@@ -103,7 +107,7 @@ class SparkTyping:
             return None
         try:
             both = F.coalesce(*(F.lit(None).cast(kind) for kind in kinds))
-            return plan_type(self.session.range(0).select(both.alias("c")).schema[0].dataType, "c")
+            return plan_type(self._schema(self.session.range(0).select(both.alias("c")))[0].dataType, "c")
         except AnalysisException:
             return None
 
@@ -125,6 +129,9 @@ class SparkTyping:
                         f"{number} is {kind}",
                         hint="use how='inner', or compare lower(...) of it in a column of its own",
                     )
+
+    def _schema(self, frame: DataFrame) -> StructType:
+        return asked(self.session, lambda: frame.schema)
 
     def _frame(self, fields: Fields) -> DataFrame:
         if fields not in self.empty:

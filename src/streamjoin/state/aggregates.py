@@ -69,7 +69,8 @@ class Pieces:
         """Some of them."""
         if which.all():
             return self
-        values = self.values.filter(pa.array(which))
+        # A table without columns has no rows to be filtered.
+        values = self.values.filter(pa.array(which)) if self.values.num_columns else self.values
         return Pieces(self.group[which], self.start[which], self.end[which], values, self.carried[which])
 
 

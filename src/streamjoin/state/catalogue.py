@@ -1,7 +1,8 @@
 """A catalogue of rows: each different row has a number, dense from 0, as long as somebody needs it.
 
 Rows are looked up by a hash of 64 bits and compared with what the catalogue has under it, so a number never stands for
-two rows. Rows are equal as in GROUP BY: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0.
+two rows. Rows are equal as in GROUP BY: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0, and is written so: which of
+them came first must not be seen.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_t
 MOST_PARTS: Final = 16
 _CODE: Final = RESERVED_PREFIX + "code"
 FEW: Final = 64  # rows that may be kept in vain
+
+
+def _one_zero(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """-0.0 + 0.0 is 0.0, and everything else stays."""
+    return pc.add(column, pa.scalar(0.0, column.type)) if pa.types.is_floating(column.type) else column
 
 
 @dataclass
@@ -89,7 +95,7 @@ class Catalogue:
         _, first = np.unique(hashes[unknown], return_index=True)
         chosen = unknown[np.sort(first)]  # in the order in which they came
         codes = self._new_codes(len(chosen))
-        columns = pa.table(table.columns, schema=self.schema)
+        columns = pa.table([_one_zero(column) for column in table.columns], schema=self.schema)
         self.place[codes] = sum(len(part.codes) for part in self.parts) + np.arange(len(chosen))
         self.parts.append(CatalogueRows(columns.take(pa.array(chosen)), codes))
         order = np.argsort(hashes[chosen])

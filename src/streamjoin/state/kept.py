@@ -50,9 +50,10 @@ class Kept:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows, and of what finds those that expire and those whose ends are learned."""
+        """Bytes of the rows, of whom they met, and of what finds those that expire and those whose ends are learned."""
         found = 0 if self.expiry is None else self.expiry.nbytes + self.index.nbytes
-        return self.run.rows.nbytes + found
+        noted = 0 if self.meetings is None else self.meetings.nbytes
+        return self.run.rows.nbytes + found + noted
 
     @property
     def open_ended(self) -> bool:

@@ -15,11 +15,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.algebra.interval import Mask, Times
+from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.state.batch import NO_HOLDER, Batch, Indices
 from streamjoin.state.holders import Ends, HolderIndex
 from streamjoin.state.snapshot import table_from_bytes, table_to_bytes
@@ -28,6 +31,8 @@ Pieces = tuple[Indices, Times, Times]
 # The same with the holder of the end, -1 where it is known.
 HeldPieces = tuple[Indices, Times, Times, Indices]
 _NOTHING: Indices = np.empty(0, np.int64)
+# So few pieces are not worth looking at.
+MANY: Final = 256
 NO_PIECES: Pieces = (_NOTHING, _NOTHING, _NOTHING)
 
 
@@ -48,6 +53,7 @@ class Meetings:
     covered: bool = False
     pieces: list[HeldPieces] = field(default_factory=list)
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
+    united: int = MANY  # how many pieces there were when they were united last
 
     @staticmethod
     def nobody(rows: int, *, covered: bool) -> Meetings:
@@ -74,11 +80,30 @@ class Meetings:
         self._changed()
 
     def all_pieces(self) -> HeldPieces:
-        """The pieces of all rows, in one."""
+        """The pieces of all rows, in one. Those with known ends that meet one another are united, whenever there are
+        twice as many as the last time: a row that meets the same partners for ever needs no more than one.
+        """
         if len(self.pieces) > 1:
-            row, start, end, holder = (np.concatenate(columns) for columns in zip(*self.pieces, strict=True))
-            self.pieces = [(row, start, end, holder)]
+            self.pieces = [_concatenated(self.pieces)]
+            if len(self.pieces[0][0]) > 2 * self.united:
+                self.pieces = [self._united(self.pieces[0])]
+                self.united = max(MANY, len(self.pieces[0][0]))
         return self.pieces[0] if self.pieces else (_NOTHING, _NOTHING, _NOTHING, _NOTHING)
+
+    def _united(self, pieces: HeldPieces) -> HeldPieces:
+        known = pieces[3] == NO_HOLDER
+        rows = len(self.met)
+        always = np.full(rows, NEVER), np.full(rows, FOREVER)
+        row, start, end = parts_of_validity(
+            *always, (pieces[0][known], pieces[1][known], pieces[2][known]), covered=True
+        )
+        unknown = tuple(column[~known] for column in pieces)
+        return _concatenated([(row, start, end, np.full(len(row), NO_HOLDER)), unknown])
+
+    @property
+    def nbytes(self) -> int:
+        """How large the notes are."""
+        return self.met.nbytes + sum(column.nbytes for piece in self.pieces for column in piece)
 
     def settle(self, ends: Ends) -> None:
         """Ends of partners become known, and with them those of pieces."""
@@ -123,6 +148,11 @@ class Meetings:
 
     def _changed(self) -> None:
         self.name = uuid.uuid4().hex
+
+
+def _concatenated(pieces: Sequence[HeldPieces]) -> HeldPieces:
+    row, start, end, holder = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+    return row, start, end, holder
 
 
 def marks_to_bytes(met: Mask) -> bytes:

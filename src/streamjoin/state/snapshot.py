@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 
 
 class Blobs(Mapping[str, bytes]):

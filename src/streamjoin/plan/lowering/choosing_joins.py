@@ -11,6 +11,7 @@ from streamjoin.errors import CallError
 from streamjoin.kernels import MOST_GRID_AXES
 from streamjoin.operators import AsofJoin, BestMatchJoin, NearestJoin
 from streamjoin.plan import relation as tree
+from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.lowering.joining import (
     JoinParts,
     Setting,
@@ -23,7 +24,6 @@ from streamjoin.plan.lowering.joining import (
 )
 from streamjoin.plan.lowering.matching_joins import lower_interval
 from streamjoin.plan.lowering.predicates import Sides, bind_predicates
-from streamjoin.plan.lowering.streams import is_axis
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import GridAxis, Matching
 
@@ -46,9 +46,8 @@ def lower_asof(join: tree.AsOfJoin, sides: Sides, needed: frozenset[str], settin
     back, same = choice.reach[0], int(join.exact)
     forget = (0, FOREVER if back is None else back + (same if back == 0 else 1))
     bindings = bindings_of(payload, keys, reach, forget_after=forget, timeless=True)
-    behind = None if choice.reach[0] is None else choice.reach[0]
-    times = ((join.times[0], 0), *(((join.times[1], behind),) if behind is not None else ()))
-    return JoinParts(config, partitioning, bindings, payload, tuple(keys), join.how, times=times, matched_by=reach)
+    times = ((join.times[0], 0), *(((join.times[1], back),) if back is not None else ()))
+    return JoinParts(config, partitioning, bindings, payload, tuple(keys), join.how, times=times)
 
 
 def _reach(join: tree.AsOfJoin, choice: AsOf) -> tuple[Predicate, ...]:
@@ -81,7 +80,7 @@ def lower_nearest(join: tree.NearestJoin, sides: Sides, needed: frozenset[str], 
     partitioning = choose_partitioning(keys, within, join.how, setting.buckets, join.cell, timed=False)
     bindings = bindings_of(payload, keys, predicates, forget_after=forget, timeless=True)
     times = () if join.times is None else ((join.times[0], 0), (join.times[1], tolerance or 0))
-    return JoinParts(config, partitioning, bindings, payload, tuple(keys), join.how, times=times, matched_by=predicates)
+    return JoinParts(config, partitioning, bindings, payload, tuple(keys), join.how, times=times)
 
 
 def lower_best_match(join: tree.BestMatchJoin, sides: Sides, needed: frozenset[str], setting: Setting) -> JoinParts:
@@ -121,10 +120,11 @@ def lower_best_match(join: tree.BestMatchJoin, sides: Sides, needed: frozenset[s
     )  # fmt: skip
     times: tuple[tuple[str, int], ...] = ()
     names = join.dimensions[0][:2]
-    if not in_steps and isinstance(reach, int) and all(is_axis(sides.type(*each).arrow) for each in enumerate(names)):
+    timed = all(time_axis(sides.type(*each).arrow) is not None for each in enumerate(names))
+    if not in_steps and isinstance(reach, int) and timed:
         times = tuple((name, reach) for name in names)  # a pair is as new as the row that chose
     return JoinParts(
-        config, partitioning, bindings, payload, tuple(keys), join.how, times=times, matched_by=dimensions
+        config, partitioning, bindings, payload, tuple(keys), join.how, times=times
     )  # fmt: skip
 
 

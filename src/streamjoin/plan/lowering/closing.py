@@ -12,11 +12,11 @@ from streamjoin.algebra import Rows
 from streamjoin.errors import CallError
 from streamjoin.operators.judging import Judging
 from streamjoin.operators.verdict import Verdict
-from streamjoin.plan.condition import quoted
+from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.lowering.feeds import Draft, Feed, Lowered, SourceFeed, StageFeed, channel_of
 from streamjoin.plan.lowering.joining import JoinParts
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
-from streamjoin.plan.lowering.streams import TimeLine, has_axis, with_arrival
+from streamjoin.plan.lowering.streams import TimeLine, with_arrival
 from streamjoin.plan.physical import Edge, PhysicalPlan, Sink, Source
 from streamjoin.plan.types import Field, Fields, arrow_schema, names_of, plain_type, struct_type, type_of
 from streamjoin.runtime.binding import RowBinding
@@ -93,7 +93,7 @@ class Closing:
         """Rows that are ordered by a value count their progress in it: on a time axis, if it has one."""
         if binding.ordered:
             kind = type_of(feed.fields, str(binding.predicates[0].columns(binding.number)[0]))
-            if has_axis(kind):
+            if time_axis(kind.arrow) is not None:
                 self.time.share(feed.info, kind)
 
     def _stage(self, draft: Draft, outlet: Outlet) -> Stage:
@@ -116,7 +116,11 @@ class Closing:
         self._stage(draft, Outlet(ToCourt(results, buckets), testimony=testimony))
         court, hashed = Draft(buckets), Partitioning(buckets)
         entries = tuple(
-            Entry(court.add_input(StageInput((Channel(number, buckets=buckets, complete=complete),), hashed)))
+            Entry(
+                court.add_input(
+                    StageInput((Channel(number, buckets=buckets, complete=complete, follows=True),), hashed)
+                )
+            )
             for number in (results, *(each.channel for each in testimony))
         )
         ordered = parts.config.emit == "ordered"
@@ -170,7 +174,7 @@ class Closing:
             fields += [Field(name, time) for name in validity]
         fields += [Field(flag, boolean) for flag in flags]
         rows = dict(infos)
-        fields += [Field(each.name, struct_type(rows[each.channel].shown)) for each in marked]
+        fields += [Field(each.name, struct_type(rows[each.channels[0]].shown)) for each in marked]
         fields += [Field(CHANGE, text)] * leaving.change
         if when is not None:
             assert time is not None
@@ -184,25 +188,20 @@ class Closing:
         return [*self.infos, *enumerate(passing, self.channels)]
 
 
-def coalesced(column: OutputColumn) -> str:
-    """A column of the result as Spark computes it."""
-    texts = [quoted(source) for source in column.sources]
-    return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
-
-
 def _marks(info: SourceInfo) -> list[str]:
     return [mark for mark, policy in (("late", info.late), ("invalid", info.invalid)) if policy == "output"]
 
 
 def _marked(infos: Sequence[tuple[int, SourceInfo]]) -> Iterator[MarkedColumn]:
-    """A column for late, and one for invalid rows of each source that shows them; one read twice does so once."""
-    named: set[str] = set()
+    """A column for late, and one for invalid rows of each source that shows them."""
+    channels: dict[tuple[str, str], list[int]] = {}
     for channel, info in infos:
         for mark in _marks(info):
-            name = f"_{mark}_{info.name}"
-            if name not in named:
-                named.add(name)
-                yield MarkedColumn(name, cast(Mark, mark), channel, struct_type(info.shown).arrow)
+            channels.setdefault((mark, info.name), []).append(channel)
+    known = dict(infos)
+    for (mark, name), mine in channels.items():
+        kind = struct_type(known[mine[0]].shown).arrow
+        yield MarkedColumn(f"_{mark}_{name}", cast(Mark, mark), tuple(mine), kind)
 
 
 def _shown(feed: SourceFeed) -> tuple[tuple[str, str], ...]:

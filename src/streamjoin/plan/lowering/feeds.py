@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pyarrow as pa
 
+from streamjoin.algebra import LatePolicy, TimeAxis, Validity
+from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import one_column, quoted
 from streamjoin.plan.lowering.options import SourceInfo
 from streamjoin.plan.physical import Compute, Computed, Filter, Mark, Step
 from streamjoin.plan.relation import Stream
 from streamjoin.plan.rules.push_selections import below_window
 from streamjoin.plan.types import Field, Fields, Typing, names_of, plain_type
-from streamjoin.runtime.fragment import KEEP, Entry, Inner, Node
-from streamjoin.runtime.intake import Channel, StageInput
+from streamjoin.runtime.fragment import Entry, Node
+from streamjoin.runtime.intake import KEEP, Channel, StageInput
 from streamjoin.runtime.reading import Reading
 
 _BOOLEAN = plain_type(pa.bool_())
@@ -50,13 +51,13 @@ class SourceFeed:
         """Whether a column says which rows go on."""
         return any(each.name == KEEP for each in self.hidden)
 
-    def selected(self, condition: str, *, first: bool) -> SourceFeed:
+    def selected(self, condition: str) -> SourceFeed:
         """The rows for which a condition is true.
 
-        `first`: others may be left out before anything else. Otherwise they are marked: they also say how far a stream
-        is, and count in a row window.
+        Of a table others are left out before anything else, where its window lets them. Otherwise they are marked: they
+        also say how far a stream is, and count in a row window.
         """
-        if first:
+        if self.complete and below_window(self.stream):
             return replace(self, steps=(*self.steps, Filter(condition)))
         hidden = self.hidden if self.kept else (*self.hidden, Field(KEEP, _BOOLEAN))
         return replace(self, hidden=hidden, steps=(*self.steps, Mark(condition)))
@@ -97,11 +98,13 @@ class Draft:
         inputs, nodes = len(self.inputs), len(self.nodes)
         self.inputs += other.inputs
         for node in other.nodes:
-            feeds: list[Entry | Inner] = []
-            for feed in node.feeds:
-                moved: Any = replace(feed, input=feed.input + inputs) if isinstance(feed, Entry) else None
-                feeds.append(replace(feed, node=feed.node + nodes) if isinstance(feed, Inner) else moved)
-            self.nodes.append(replace(node, feeds=tuple(feeds)))
+            feeds = tuple(
+                replace(feed, input=feed.input + inputs)
+                if isinstance(feed, Entry)
+                else replace(feed, node=feed.node + nodes)
+                for feed in node.feeds
+            )
+            self.nodes.append(replace(node, feeds=feeds))
         return nodes
 
 
@@ -175,7 +178,7 @@ class Lowered:
 
     def selected(self, condition: str) -> Lowered:
         """The elements for which a condition is true."""
-        return Lowered(tuple(_selected(feed, condition) for feed in self.feeds))
+        return Lowered(tuple(feed.selected(condition) for feed in self.feeds))
 
     def computed(self, columns: Sequence[tuple[str, str]], typing: Typing) -> Lowered:
         """Columns that Spark computes, by name and text."""
@@ -199,12 +202,6 @@ class Lowered:
         return Lowered(tuple(feed.computed(columns, fields) for feed in self.feeds))
 
 
-def _selected(feed: Feed, condition: str) -> Feed:
-    if isinstance(feed, StageFeed):
-        return feed.selected(condition)
-    return feed.selected(condition, first=below_window(feed.stream) and feed.complete)
-
-
 def _same(name: str) -> Computed:
     return Computed(name, quoted(name))
 
@@ -217,6 +214,15 @@ def channel_of(feed: Feed, number: int) -> Channel:
     """The channel that a feed becomes."""
     if isinstance(feed, SourceFeed):
         info = feed.info
-        return Channel(number, info.lateness, late=info.late, label=info.label, prefix=info.prefix, whole=info.whole)
+        window, columns = feed.reading.window, (*feed.fields, *feed.hidden)
+        time = window.start if isinstance(window, Validity) else feed.reading.time
+        axis = next((time_axis(each.type.arrow) for each in columns if each.name == time), None) or TimeAxis.INTEGER
+        return Channel(
+            number, info.lateness, late=info.late, label=info.label, prefix=info.prefix, whole=info.whole, axis=axis
+        )
     behind = 0 if feed.read_by is None else feed.read_by[1]
-    return Channel(number, buckets=feed.draft.buckets, complete=feed.complete, behind=behind)
+    below = [channel for each in feed.draft.inputs for channel in each.channels]
+    policies: tuple[LatePolicy, ...] = ("fail", "output", "join", "drop")
+    late = next(each for each in policies if each in {"drop", *(channel.late for channel in below)})
+    label = " and ".join(dict.fromkeys(channel.label for channel in below if channel.label))
+    return Channel(number, None, feed.draft.buckets, feed.complete, late, label, behind=behind)

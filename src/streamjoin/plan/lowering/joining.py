@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -58,7 +58,6 @@ class JoinParts:
     how: How = "inner"
     judged_by: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     times: tuple[tuple[str, int], ...] = ()
-    matched_by: tuple[Predicate, ...] = field(default=())
 
     @property
     def followed(self) -> tuple[bool, bool]:

@@ -21,15 +21,15 @@ from streamjoin.plan.lowering.joining import JoinParts, Setting
 from streamjoin.plan.lowering.matching_joins import lower_join
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.predicates import Sides
+from streamjoin.plan.lowering.recall import bound_to
 from streamjoin.plan.lowering.streams import Streams, TimeLine
 from streamjoin.plan.relation import (
     EVENT_JOINS,
-    BestMatchJoin,
     IntervalJoin,
     Join,
-    Projection,
     Relation,
-    Selection,
+    event_times,
+    operator_of,
 )
 from streamjoin.plan.types import Fields, Typing, names_of, type_of
 from streamjoin.runtime.fragment import Entry, Inner, Node
@@ -74,10 +74,10 @@ class JoinLowering(ABC):
         if self.negative:
             config = NegativeJoin(parts.config.matching, parts.config.schemas, join.how)
             parts = replace(parts, config=config)
-        return self._filtered(join, self._joined(parts, sides.parts))
+        return self._filtered(join, self._joined(parts, bound_to(join, parts, sides.parts)))
 
     def lower_event_join(self, join: Any, needed: frozenset[str]) -> Lowered:
-        times = _times(join)
+        times = event_times(join) or (None, None)
         asked = needed | join.decides_by
         timeless = not isinstance(join, IntervalJoin)
         left, right = (
@@ -87,7 +87,7 @@ class JoinLowering(ABC):
         setting = self._setting(join, (left, right))
         sides = Sides([left, right], self.typing)
         parts = EVENT_LOWERINGS[type(join)](join, sides, needed, setting)
-        return self._filtered(join, self._joined(parts, sides.parts))
+        return self._filtered(join, self._joined(parts, bound_to(join, parts, sides.parts)))
 
     def _filtered(self, join: Any, joined: Lowered) -> Lowered:
         """The pairs of an inner join for which its further condition is true."""
@@ -100,9 +100,9 @@ class JoinLowering(ABC):
         """Events, and the column that says when they are. Unless it is `declared` they are only ordered by it."""
         feed = self.streams.feed(child, needed)
         if feed is None:
-            if not isinstance(_below(child), EVENT_JOINS):
+            if not isinstance(operator_of(child), EVENT_JOINS):
                 raise UnsupportedError(
-                    f"{type(_below(child)).__name__} cannot stand beside a join of events",
+                    f"{type(operator_of(child)).__name__} cannot stand beside a join of events",
                     hint="give every stream a window",
                 )
             return self._events_of_join(child, needed, time)
@@ -225,14 +225,6 @@ def _placed_by(
     return tuple(each for each in tuples if set(each) <= set(names))
 
 
-def _times(join: Any) -> tuple[str | None, str | None]:
-    """The columns of a join's children by which it follows their progress."""
-    if join.times is None and isinstance(join, BestMatchJoin):
-        one, two, _ = join.dimensions[0]
-        return one, two
-    return (None, None) if join.times is None else join.times
-
-
 def _read_by(child: Lowered) -> tuple[str | None, int]:
     feed = child.feeds[0]
     return (None, 0) if isinstance(feed, SourceFeed) or feed.read_by is None else feed.read_by
@@ -240,9 +232,3 @@ def _read_by(child: Lowered) -> tuple[str | None, int]:
 
 def _joins_late(child: Lowered) -> bool:
     return any(isinstance(feed, SourceFeed) and feed.info.late == "join" for feed in child.feeds)
-
-
-def _below(relation: Relation) -> Relation:
-    while isinstance(relation, Selection | Projection):
-        relation = relation.children[0]
-    return relation

@@ -10,7 +10,7 @@
 | Aggregation | pieces between the starts and ends of a group's elements | of one group, or all of them |
 
 Where an operator's rows meet already where its child has them, and Spark computes nothing between, both are one
-fragment in one stage: nothing crosses an exchange. With one bucket that is so for all but set operators of two.
+fragment in one stage: nothing crosses an exchange. With one bucket that is so for all but what reads a union.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed
 from streamjoin.plan.lowering.joins import JoinLowering
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
-from streamjoin.plan.lowering.streams import ARRIVAL
+from streamjoin.plan.lowering.recall import check_recall
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
     EVENT_JOINS,
@@ -42,11 +42,12 @@ from streamjoin.plan.relation import (
     Relation,
     Selection,
     Union,
+    operator_of,
 )
 from streamjoin.plan.types import Field, Fields, Type, Typing, arrow_schema, names_of, plain_type, type_of
 from streamjoin.runtime.binding import RowBinding
-from streamjoin.runtime.fragment import KEEP, Entry, Inner, Node
-from streamjoin.runtime.intake import HIDDEN
+from streamjoin.runtime.fragment import Entry, Inner, Node
+from streamjoin.runtime.intake import ARRIVAL, HIDDEN, KEEP
 from streamjoin.runtime.placing import Partitioning
 
 
@@ -62,13 +63,12 @@ class Lowering(JoinLowering):
 
     def plan(self, relation: Relation) -> PhysicalPlan:
         """The whole plan."""
-        self.top = relation
-        while isinstance(self.top, Selection | Projection):
-            self.top = self.top.children[0]
+        check_recall(relation, self.sources, self.leaving)
+        self.top = operator_of(relation)
         lowered = self.lower(relation, frozenset(relation.columns))
         if self.leaving.to_stream is not None:
             lowered = self._to_stream(lowered)
-        if len({feed.complete for feed in lowered.feeds}) > 1:
+        if len({feed.complete for feed in lowered.feeds}) > 1 or self.leaving.reordered:
             lowered = self._passing(lowered)
         return self.closing.plan(lowered)
 
@@ -114,7 +114,7 @@ class Lowering(JoinLowering):
             return Lowered((feed,))
         config = NegativeWindow(arrow_schema(feed.fields))
         names = names_of(feed.fields)
-        return self._unary(config, Lowered((feed,)), RowBinding(names), names, feed.fields, by_group=False)
+        return self._unary(config, Lowered((feed,)), RowBinding(names, placed_by=names), names, feed.fields)
 
     def _row_window(self, feed: SourceFeed, window: Rows) -> Lowered:
         groups = tuple(each.name for each in feed.hidden if each.name.startswith(HIDDEN + "by"))
@@ -181,22 +181,16 @@ class Lowering(JoinLowering):
         return self._unary(config, child, RowBinding(child.names, placed_by=names), names, child.fields)
 
     def _passing(self, child: Lowered) -> Lowered:
-        """Tables beside streams: Spark has no union of the two, but a state that tables can be put into."""
-        hashed = not any(pa.types.is_map(each.type.arrow) for each in child.fields)
+        """Tables beside streams: Spark has no union of the two, but a state that tables can be put into.
+
+        Rows that are brought into order must all be in one bucket.
+        """
+        hashed = not self.leaving.reordered and not any(pa.types.is_map(each.type.arrow) for each in child.fields)
         names = child.names if hashed else ()
         binding = RowBinding(child.names, placed_by=names)
         return self._unary(Passing(arrow_schema(child.fields)), child, binding, names, child.fields)
 
-    def _unary(
-        self,
-        config: Any,
-        child: Lowered,
-        binding: RowBinding,
-        by: tuple[str, ...],
-        fields: Fields,
-        *,
-        by_group: bool = True,
-    ) -> Lowered:
+    def _unary(self, config: Any, child: Lowered, binding: RowBinding, by: tuple[str, ...], fields: Fields) -> Lowered:
         """An operator of one input whose rows meet where they are equal in the columns `by`; without, in one bucket."""
         buckets = self.leaving.buckets if by else 1
         feed = child.feeds[0]
@@ -207,7 +201,6 @@ class Lowering(JoinLowering):
             still = tuple(names for names in feed.placed_by if set(names) <= set(names_of(fields)))
             return Lowered((StageFeed(feed.draft, node, fields, still),))
         draft = Draft(buckets)
-        binding = binding if by_group else replace(binding, placed_by=by)
         number = draft.add_input(self.closing.attached(child.feeds, binding, Partitioning(buckets)))
         node = draft.add_node(Node(config, (Entry(number),), names_of(fields), self._producer()))
         return Lowered((StageFeed(draft, node, fields, placed_by),))

@@ -87,7 +87,7 @@ def _temporal(
     if isinstance(join, IntervalJoin):  # a pair is as new as the newer of the two
         times = ((join.times[0], max(0, join.upper)), (join.times[1], max(0, -join.lower)))
     return JoinParts(
-        config, partitioning, bindings, payload, tuple(keys), join.how, (judged_by[0], judged_by[1]), times, predicates
+        config, partitioning, bindings, payload, tuple(keys), join.how, (judged_by[0], judged_by[1]), times
     )
 
 

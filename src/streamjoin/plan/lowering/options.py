@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method, TimeAxis
+from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method
 from streamjoin.algebra.policy import ToStream
 from streamjoin.plan.types import Fields
 from streamjoin.runtime.intake import HIDDEN
@@ -52,4 +52,4 @@ class Leaving:
     buckets: int = 1
     idle_after: int | None = None
     timers: bool = False
-    axis: TimeAxis | None = None
+    reordered: bool = False  # rows of a stream, which nothing but order is asked of

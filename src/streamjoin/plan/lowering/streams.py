@@ -15,18 +15,16 @@ import pyarrow as pa
 
 from streamjoin.algebra import Rows, TimeAxis, Validity, Window
 from streamjoin.errors import CallError, unknown_column
+from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.lowering.feeds import SourceFeed
 from streamjoin.plan.lowering.options import SourceInfo
 from streamjoin.plan.physical import Computed, Fold, Step
 from streamjoin.plan.relation import Projection, Relation, Selection, Stream
-from streamjoin.plan.rules.push_selections import below_window
 from streamjoin.plan.types import Field, Fields, Type, Typing, plain_type, struct_type, type_of
-from streamjoin.runtime.intake import HIDDEN, WHOLE
+from streamjoin.runtime.intake import ARRIVAL, HIDDEN, WHOLE
 from streamjoin.runtime.reading import Reading
-
-ARRIVAL = HIDDEN + "arrival"
 
 
 @dataclass
@@ -50,29 +48,15 @@ class TimeLine:
         return axis
 
 
-def has_axis(kind: Type) -> bool:
-    """Whether a column counts on a time axis."""
-    arrow = kind.arrow
-    return bool(pa.types.is_timestamp(arrow) or pa.types.is_date(arrow) or pa.types.is_integer(arrow))
-
-
 def axis_of(kind: Type, info: SourceInfo) -> TimeAxis:
     """The axis that a time column counts on."""
-    if pa.types.is_timestamp(kind.arrow):
-        return TimeAxis.TIMESTAMP
-    if pa.types.is_date(kind.arrow):
-        return TimeAxis.DATE
-    if pa.types.is_integer(kind.arrow):
-        return TimeAxis.INTEGER
+    axis = time_axis(kind.arrow)
+    if axis is not None:
+        return axis
     raise CallError(
         f"a time column of {info.label} has type {kind.text}, which is no time axis",
         hint="use a timestamp (with or without zone), a date or an integer column; to_timestamp(...) makes one",
     )
-
-
-def is_axis(kind: pa.DataType) -> bool:
-    """Whether a column of this type counts time."""
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind))
 
 
 @dataclass
@@ -92,8 +76,7 @@ class Streams:
             if feed is None:
                 return None
             self.typing.check(feed.fields, relation.condition)
-            first = below_window(feed.stream) and feed.complete
-            return feed.selected(relation.condition, first=first)
+            return feed.selected(relation.condition)
         if isinstance(relation, Projection):
             wanted = [each for each in relation.computed if each[0] in needed]
             below = frozenset(name for _, text in wanted for name in columns_of(text))

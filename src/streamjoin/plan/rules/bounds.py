@@ -44,7 +44,7 @@ _UNITS = {
     "milliseconds": 1_000,
     "microseconds": 1,
 }
-_DECIMAL_DIGITS = 18
+EXACT_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _value(
         return None
     if is_numeric(left) and is_numeric(right):
         kind = common(left, right)
-        if kind is None or (kind.name == "decimal" and kind.digits > _DECIMAL_DIGITS):
+        if kind is None or (kind.name == "decimal" and kind.digits > EXACT_DIGITS):
             return None
         if difference and left == right == FLOAT:
             return None

@@ -23,9 +23,20 @@ from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Within
 from streamjoin.algebra.predicate import Closed
 from streamjoin.plan.column_types import Schemas
 from streamjoin.plan.condition import call, comparison, conjunction, conjuncts, halves, one_column, quoted
-from streamjoin.plan.expression.sqltypes import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, common, is_numeric
+from streamjoin.plan.expression.sqltypes import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    SqlType,
+    common,
+    is_numeric,
+)
 from streamjoin.plan.relation import Join, Projection, Relation, Selection
-from streamjoin.plan.rules.bounds import Bound, as_duration, bounds, number
+from streamjoin.plan.rules.bounds import EXACT_DIGITS, Bound, as_duration, bounds, number
 from streamjoin.plan.rules.operands import LEFT, RIGHT, Operands
 from streamjoin.plan.rules.rebuild import bottom_up, columns_only
 
@@ -140,6 +151,18 @@ def _comparable(texts: Iterable[str], operands: Operands) -> bool:
     return numbers or (len(kinds) == 1 and kinds <= {DATE, TIMESTAMP, TIMESTAMP_NTZ})
 
 
+def _compared_exactly(kinds: Sequence[SqlType | None]) -> bool:
+    """Whether an overlap of such values is exactly what the comparisons say: there is one type for all four."""
+    if any(kind in (FLOAT, DOUBLE) for kind in kinds):
+        return all(kind is not None and is_numeric(kind) for kind in kinds)
+    if all(kind in INTEGERS for kind in kinds):
+        return True
+    first = kinds[0]
+    if first is None or any(kind != first for kind in kinds):
+        return False
+    return first in (DATE, TIMESTAMP, TIMESTAMP_NTZ) or (first.name == "decimal" and first.digits <= EXACT_DIGITS)
+
+
 def _bands(parts: Sequence[str], operands: Operands) -> tuple[list[Band], list[str]]:
     """A lower and an upper bound of the same difference are a band."""
     comparisons = [(part, half, bounds(half, operands)) for part in parts for half in halves(part)]
@@ -203,8 +226,7 @@ def _overlap_pairs(parts: Sequence[str], operands: Operands) -> tuple[list[Overl
             if other_of_left or {part, other} & used:
                 continue
             columns = (left_start, left_end, right_start, right_end)
-            kinds = {operands.type(quoted(column)) for column in columns}
-            ordered = STRING not in kinds and _comparable([quoted(column) for column in columns], operands)
+            ordered = _compared_exactly([operands.type(quoted(column)) for column in columns])
             left, right = operands.children
             if ordered and _is_below(left, left_start, left_end) and _is_below(right, right_start, right_end):
                 found.append(Overlaps((left_start, left_end), (right_start, right_end)))

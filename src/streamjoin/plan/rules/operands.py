@@ -17,6 +17,7 @@ from streamjoin.plan.column_types import Schemas, column_types, type_of
 from streamjoin.plan.condition import columns, conjunction, conjuncts, one_column, quoted
 from streamjoin.plan.expression.lexer import tokens
 from streamjoin.plan.expression.sqltypes import SqlType
+from streamjoin.plan.naming import free_name
 from streamjoin.plan.relation import Join, Projection, Relation
 
 LEFT, RIGHT = 0, 1
@@ -73,10 +74,8 @@ class Operands:
         if can_fail(text):
             guard = conjunction([part for part in self.conditions if self.side(part) == number])
             text = text if guard is None else f"CASE WHEN {guard} THEN {text} END"
-        name = readable(text)
-        taken = {other for child in self.children for other in child.columns}
-        while name in taken and self.computed[number].get(name) != text:
-            name += "'"
+        taken = {other: quoted(other) for child in self.children for other in child.columns}
+        name = free_name(readable(text), text, taken | self.computed[0] | self.computed[1])
         self.computed[number][name] = text
         return name
 

@@ -10,12 +10,25 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from streamjoin.algebra import Band, BestOf, Direction, Dominance, Grace, NearestOf, Steps, TimeAxis, Within, join_type
+from streamjoin.algebra import (
+    Band,
+    BestOf,
+    Direction,
+    Dominance,
+    Grace,
+    MaxDelay,
+    NearestOf,
+    Steps,
+    TimeAxis,
+    Within,
+    join_type,
+)
 from streamjoin.algebra.policy import one_of
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, NearestJoin
+from streamjoin.plan.wording import in_units
 from streamjoin.spark.calls.inputs import Input
-from streamjoin.spark.calls.joins import Joining, cell_size, check_timeless
+from streamjoin.spark.calls.joins import Joining, check_timeless
 from streamjoin.spark.calls.options import listed, per_input
 from streamjoin.spark.calls.pairs import Pair
 
@@ -31,14 +44,15 @@ def run_asof(
     joining: Joining,
 ) -> DataFrame:
     """Each left row with the nearest right row of its key in time. `distances`: tolerance and forget_after."""
-    pair = Pair([left, right])
+    pair = Pair([left, right], joining.options)
     keys = pair.keys(joining.by, joining.left_by, joining.right_by)
     times = pair.time(0, on[0]), pair.time(1, on[1])
     pair.check_axes(times)
-    axis = pair.inputs[0].time_axis(times[0])
+    axis, kind = pair.inputs[0].time_axis(times[0]), pair.inputs[0].types[times[0]]
     if not isinstance(exact, bool):
         raise CallError(f"allow_exact_matches must be True or False, got {exact!r}")
     ticks = [_distance(axis, value, what) for what, value in distances.items() if value is not None]
+    ties = tuple(pair.column(1, each) for each in listed(tie_break))
     relation = AsOfJoin(
         pair.stream(0),
         pair.stream(1),
@@ -46,9 +60,9 @@ def run_asof(
         tuple((each.left, each.right) for each in keys),  # type: ignore[attr-defined]
         one_of(direction, Direction, "direction"),  # type: ignore[arg-type]
         exact,
-        None if not ticks else _in_units(axis, min(ticks)),
+        None if not ticks else min(ticks) if axis is TimeAxis.INTEGER else in_units(min(ticks), kind.arrow),
         join_type(joining.how),
-        tuple(pair.in_tree(1, name) for name in _tie_columns(tie_break, pair.inputs[1])),
+        ties,
     )
     return joining.run(pair, relation)
 
@@ -57,7 +71,7 @@ def run_nearest(
     left: Any, right: Any, within: Within, k: Any, time: Any, tolerance: Any, tie_break: Any, joining: Joining
 ) -> DataFrame:
     """Each left row with the nearest of the right rows around it."""
-    pair = Pair([left, right])
+    pair = Pair([left, right], joining.options)
     keys = pair.keys(joining.by, joining.left_by, joining.right_by)
     (near,), _ = pair.condition(within)
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
@@ -82,7 +96,7 @@ def run_nearest(
         )
     else:
         check_timeless(pair, joining.options)
-    ties = tuple(pair.in_tree(1, name) for name in _tie_columns(tie_break, pair.inputs[1]))
+    ties = tuple(pair.column(1, each) for each in listed(tie_break))
     relation = NearestJoin(
         pair.stream(0),
         pair.stream(1),
@@ -91,7 +105,7 @@ def run_nearest(
         times,
         tuple((each.left, each.right) for each in keys),  # type: ignore[attr-defined]
         join_type(joining.how),
-        cell_size(joining.cell, pair, [near], None),
+        joining.cell_size(pair, [near], None),
     )
     return joining.run(pair, relation)
 
@@ -100,7 +114,7 @@ def run_best_match(
     left: Any, right: Any, on: Any, ordered_by: Any, dominance: Any, compare: Any, joining: Joining
 ) -> DataFrame:
     """Each row with the best of its candidates. Without a time axis progress is counted in small steps of values."""
-    pair = Pair([left, right])
+    pair = Pair([left, right], joining.options)
     keys = pair.keys(joining.by, joining.left_by, joining.right_by)
     dimensions = _dimensions(on, ordered_by, compare)
     one, two, epsilon = dimensions[0]
@@ -117,7 +131,8 @@ def run_best_match(
                     f'emit="ordered" over streams that are ordered by {one!r}, which has no ticks to order by',
                     hint='make it an integer in a fine unit, expr("cast(ra * 1e6 as long)"), and its epsilon too',
                 )
-            columns = [part.hide(_numbered(side, steps)) for part, side in zip(pair.inputs, (one, two), strict=True)]
+            values = [part.column(name) for part, name in zip(pair.inputs, ordered, strict=True)]
+            columns = [part.hide(_numbered(value, steps)) for part, value in zip(pair.inputs, values, strict=True)]
             times = (pair.in_tree(0, columns[0]), pair.in_tree(1, columns[1]))
             reach = steps.count(float(epsilon))
         options = replace(options, lateness=counted if pair.streaming else None)
@@ -131,7 +146,7 @@ def run_best_match(
         _choice(dominance, reach),
         tuple(_functions(dimensions, compare)),
         times,
-        cell_size(joining.cell, pair, [Band(*named[0], epsilon)], None),
+        joining.cell_size(pair, [Band(*named[0], epsilon)], None),
     )
     return replace(joining, options=options).run(pair, relation)
 
@@ -184,24 +199,25 @@ def _functions(dimensions: list[tuple[Any, Any, Any]], compare: Any) -> Iterator
         yield number, function
 
 
-def _steps(one: Any, epsilon: Any, lateness: Any) -> tuple[Steps, list[Grace | None]]:
+def _steps(one: Any, epsilon: Any, lateness: Any) -> tuple[Steps, list[Grace | MaxDelay | None]]:
     """An ordered dimension of doubles counted in steps, and the lateness in them."""
     given = per_input(lateness, 2, "lateness")
     for slack in given:
         number = isinstance(slack, Grace) and isinstance(slack.delay, int | float)
-        if slack is not None and (not number or not slack.delay >= 0):
+        if not (slack is None or isinstance(slack, MaxDelay) or (number and slack.delay >= 0)):
             raise CallError(
                 f"lateness along {one!r} is a distance of its values, got {slack!r}", hint="lateness=sj.Grace(0.5)"
             )
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Decimal) or not epsilon >= 0:
         raise CallError(f"the epsilon of {one!r} must be a number from 0 on, got {epsilon!r}")
-    steps = Steps.of(float(epsilon), [float(slack.delay) for slack in given if slack is not None])
-    return steps, [None if slack is None else Grace(steps.count(float(slack.delay))) for slack in given]
+    slacks: list[Any] = [slack for slack in given if isinstance(slack, Grace)]
+    steps = Steps.of(float(epsilon), [float(slack.delay) for slack in slacks])
+    return steps, [Grace(steps.count(float(slack.delay))) if slack in slacks else slack for slack in given]
 
 
-def _numbered(side: Any, steps: Steps) -> Column:
+def _numbered(column: Column, steps: Steps) -> Column:
     """The number of the step that a value is in; NULL where it is none that could be near another."""
-    value = (side if isinstance(side, Column) else F.col(side)).cast("double")
+    value = column.cast("double")
     number = F.floor(F.greatest(F.least(value / steps.width, F.lit(steps.most)), F.lit(-steps.most)))
     return F.when(~F.isnan(value) & (F.abs(value) < float("inf")), number.cast("long"))
 
@@ -211,24 +227,3 @@ def _distance(axis: TimeAxis, value: Any, what: str) -> int:
     if ticks < 0:
         raise CallError(f"{what} must not be negative, got {value!r}", hint="it is a distance in time")
     return ticks
-
-
-def _in_units(axis: TimeAxis, ticks: int) -> int | str:
-    """Ticks as a tree has them: with their unit where the axis asks for one."""
-    if axis is TimeAxis.TIMESTAMP:
-        return f"{ticks} microseconds"
-    return f"{ticks} days" if axis is TimeAxis.DATE else ticks
-
-
-def _tie_columns(names: Any, right: Input) -> Iterator[str]:
-    """The columns of the right input by which ties are broken."""
-    for name in listed(names):
-        if not isinstance(name, str):
-            raise CallError(f"tie_break takes column names of the right input, got {name!r}")
-        found = right.resolve(name)
-        if found not in right.columns:
-            raise CallError(
-                f"tie_break takes columns of the right input, and {name!r} is a field of one",
-                hint="make it a column of its own",
-            )
-        yield found

@@ -1,4 +1,8 @@
-"""A frame that a call reads: its columns by name, and hidden ones for what the call computes of them."""
+"""A frame that a call reads: its columns by name, and hidden ones for what the call computes of them.
+
+Wherever a column may stand, it is a name, SQL text or a Column; `Input.resolve` is the one place that reads them. A
+name that is a column wins over SQL text.
+"""
 
 from __future__ import annotations
 
@@ -11,52 +15,70 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import Arrival, Rows, TimeAxis, Window
 from streamjoin.errors import CallError, unknown_column
+from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.types import Field, Fields, Type
 from streamjoin.runtime.intake import HIDDEN
-from streamjoin.spark.typing import frame_fields, plan_type, reason
+from streamjoin.spark.marks import is_streaming
+from streamjoin.spark.told import is_connect, schema_of, streams
+from streamjoin.spark.typing import SparkTyping, fields_of, plan_type, reason
 
 RESERVED: Final = "__sj"
 # Spark numbers the variables of lambda functions as they come.
 _VARIABLE: Final = re.compile(r"\b([xyz])_\d+\b")
 # A name as Spark reads it: a column, in backquotes where it has odd characters, and fields of it.
 _REFERENCE: Final = re.compile(r"(`(?:[^`]|``)*`|[^.`]+)(\..+)?", re.DOTALL)
+# A text that can only be meant as a name. Of two words SQL would take the second for another name of the first.
+_NAME: Final = re.compile(r"|\w+(\.\w+)*|(?!not )\w+ \w+", re.IGNORECASE)
+# How a Column shows itself that is nothing but a column.
+_COLUMN: Final = re.compile(r"Column<'([^\W\d]\w*)'>")
+# What is no frame, by its module and class, and how to make one of it.
+_MADE_BY: Final = {
+    "pandas.DataFrame": "spark.createDataFrame(frame)",
+    "pyarrow.Table": "spark.createDataFrame(table)",
+    "polars.DataFrame": "spark.createDataFrame(frame.to_arrow())",
+    "polars.LazyFrame": "spark.createDataFrame(frame.collect().to_arrow())",
+    "pyspark.DataFrame": "frame.to_spark()",  # pandas on Spark
+    "pyspark.RDD": "rdd.toDF()",
+    "builtins.str": "spark.read.parquet(path), or spark.readStream for a stream",
+    "pathlib.PosixPath": "spark.read.parquet(str(path)), or spark.readStream for a stream",
+    "builtins.list": "spark.createDataFrame(rows, schema)",
+}
 
 
 class Input:
-    """A frame that is being prepared. `label` is what errors call it."""
+    """A frame that is being prepared. `label` is what errors call it; `schema` and `streaming` say what the call knows,
+    and are None where Spark is to be asked.
+    """
 
-    def __init__(self, frame: Any, label: str) -> None:
-        if not hasattr(frame, "mapInArrow"):
-            raise CallError(f"{label} must be a Spark DataFrame, got {type(frame).__name__}")
+    def __init__(self, frame: Any, label: str, schema: Any = None, streaming: Any = None) -> None:
+        check_frame(frame, label)
         self.frame, self.label = frame, label
-        self.streaming = bool(frame.isStreaming)
-        self.columns = tuple(frame.columns)
+        # Nobody can look whether a stream was called none, but Spark refuses to sort one.
+        self.unchecked = streaming is False and is_connect(frame.sparkSession)
+        self.streaming = streams(frame, is_streaming(frame) if streaming is None else streaming, label)
+        self.schema, self.declared = schema_of(frame, schema, label), schema is not None
+        self.columns = tuple(self.schema.names)
         for name in self.columns:
             if self.columns.count(name) > 1:
                 raise CallError(f"{label} has two columns {name!r}", hint="rename one with toDF or alias")
             if name.startswith(RESERVED):
                 raise CallError(f"column names must not begin with {RESERVED!r}, got {name!r}", hint="rename it")
-        self.types: dict[str, Type] = {each.name: each.type for each in frame_fields(frame, label)}
+        self.types: dict[str, Type] = {each.name: each.type for each in fields_of(self.schema, label)}
         self.hidden: dict[str, Column] = {}
+        self.shown: dict[str, str] = {}  # what Spark calls a hidden column
+        self.texts: dict[str, str] = {}  # the hidden column of a text
         self.arrival: str | None = None  # the hidden column that stamps rows when they arrive
 
     def resolve(self, reference: Any) -> str:
-        """The name of the column that a name or an expression means; an expression becomes a hidden column."""
+        """The name of the column that is meant by a name, SQL text or a Column; what is computed is a hidden column."""
         if isinstance(reference, str):
-            found = self._by_name(reference)
-            if found is not None:
-                return found
-            parts = _REFERENCE.fullmatch(reference)
-            column = self._by_name(_unquoted(parts[1])) if parts is not None else None
-            if parts is not None and column is not None:
-                return column if parts[2] is None else self.hide(F.col(quoted(column) + parts[2]))
-            raise unknown_column(reference, self.columns, self.label)
+            return self._by_name(reference) or self.texts.get(reference) or self._of_text(reference)
         if isinstance(reference, Column):
             return self.hide(reference)
         hint = "sj.arrival() stands where a time is asked for; as a value, give the frame a column current_timestamp()"
         raise CallError(
-            f"a column of {self.label} must be a name or a Column, got {reference!r}",
+            f"a column of {self.label} must be a name, SQL text or a Column, got {reference!r}",
             hint=hint if isinstance(reference, Arrival) else None,
         )
 
@@ -66,17 +88,46 @@ class Input:
         near = [column for column in self.columns if column.lower() == name.lower()]
         return near[0] if len(near) == 1 else None  # like Spark, names do not tell upper from lower case
 
-    def hide(self, expression: Column) -> str:
-        """A hidden column for what an expression computes."""
+    def _of_text(self, text: str) -> str:
+        parts = _REFERENCE.fullmatch(text)
+        column = self._by_name(_unquoted(parts[1])) if parts is not None else None
+        if parts is not None and column is not None:
+            return column if parts[2] is None else self.hide(F.col(quoted(column) + parts[2]))
+        if _NAME.fullmatch(text):
+            raise unknown_column(text, self.columns, self.label)
+        self.texts[text] = self.hide(F.expr(text), repr(text))
+        return self.texts[text]
+
+    def hide(self, expression: Column, written: str = "") -> str:
+        """A hidden column for what an expression computes; the column itself where it is nothing else."""
         name = f"{HIDDEN}c{len(self.hidden)}"
         try:
             # Beside the other columns, as it will stand: an aggregate would be fine alone.
-            kind = self.frame.select("*", expression.alias(name)).schema[-1].dataType
+            if self.declared:
+                typing = SparkTyping(self.frame.sparkSession)
+                *own, found = typing.beside(fields_of(self.schema, self.label), expression)
+            else:
+                *own, found = self.frame.select("*", expression).schema
         except AnalysisException as error:
-            raise CallError(f"{self.label} cannot evaluate {expression}: {reason(error)}") from error
-        self.types[name] = plan_type(kind, str(expression), self.label)
-        self.hidden[name] = expression
+            raise CallError(
+                f"{self.label} has no column {written}, and cannot evaluate it: {reason(error)}"
+                if written
+                else f"{self.label} cannot evaluate {expression}: {reason(error)}",
+                hint=None if written else "a Column of another frame means nothing here: write F.col(...), or its name",
+            ) from error
+        if len(own) != len(self.columns):
+            raise CallError(f"{self.label}: {written or expression} gives several columns", hint="take one of them")
+        plain = _COLUMN.fullmatch(str(expression))
+        same = self._by_name(found.name) if plain is not None and plain[1].lower() == found.name.lower() else None
+        if same is not None and same.lower() not in ("true", "false", "null"):
+            return same
+        self.types[name] = plan_type(found.dataType, str(expression), self.label)
+        self.hidden[name], self.shown[name] = expression, found.name
         return name
+
+    def column(self, name: str) -> Column:
+        """A column of the frame, or what a hidden one is computed by."""
+        return self.hidden[name] if name in self.hidden else F.col(quoted(name))
 
     def stamped(self) -> str:
         """A hidden column with the time at which a row arrives: on a stream, Spark makes it the micro-batch's clock."""
@@ -105,33 +156,42 @@ class Input:
     def prepared(self) -> DataFrame:
         """The frame with its hidden columns."""
         frame: DataFrame = self.frame
+        if self.unchecked:
+            frame = frame.sortWithinPartitions(F.lit(""))  # by a constant: Spark takes it out again
         return frame.select("*", *(each.alias(name) for name, each in self.hidden.items())) if self.hidden else frame
 
     def time_axis(self, name: str) -> TimeAxis:
         """The axis that a time column counts on."""
-        kind = self.types[name].text
-        if kind in ("timestamp", "timestamp_ntz"):
-            return TimeAxis.TIMESTAMP
-        if kind == "date":
-            return TimeAxis.DATE
-        if kind in ("tinyint", "smallint", "int", "bigint"):
-            return TimeAxis.INTEGER
+        axis = time_axis(self.types[name].arrow)
+        if axis is not None:
+            return axis
         raise CallError(
-            f"time column {name!r} of {self.label} has type {kind}, which is no time axis",
+            f"time column {name!r} of {self.label} has type {self.types[name].text}, which is no time axis",
             hint="use a timestamp (with or without zone), a date or an integer column; to_timestamp(...) makes one",
         )
 
     def watermark_delay(self, name: str) -> int | None:
         """The delay in milliseconds of the user's own watermark on a time column; None without one."""
-        for column in self.frame.schema.fields:
+        for column in self.schema.fields:
             if column.name == name and "spark.watermarkDelayMs" in (column.metadata or {}):
                 return int(column.metadata["spark.watermarkDelayMs"])
         return None
 
 
-def is_time(frame: Any, column: Any) -> bool:
+def check_frame(given: Any, what: str) -> None:
+    """Refuse whatever is no DataFrame of Spark's, with the way to make one of it."""
+    if hasattr(given, "mapInArrow"):
+        return
+    package, kind = type(given).__module__.partition(".")[0], type(given).__name__
+    fix = _MADE_BY.get(f"{package}.{kind}")
+    shown = kind if package == "builtins" else f"{package}.{kind}"
+    raise CallError(
+        f"{what} must be a Spark DataFrame, got {shown}", hint=None if fix is None else f"make one of it: {fix}"
+    )
+
+
+def is_time(part: Input, column: Any) -> bool:
     """Whether a column counts on a time axis."""
-    part = Input(frame, "the frame")
     try:
         part.time_axis(part.resolve(column))
     except CallError as error:

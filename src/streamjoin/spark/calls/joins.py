@@ -18,14 +18,16 @@ from streamjoin.algebra import (
     Validity,
     Window,
     join_type,
+    overlaps,
 )
 from streamjoin.algebra.policy import Hold, one_of
 from streamjoin.algebra.predicate import Closed
 from streamjoin.errors import CallError
 from streamjoin.plan.lowering.joining import order_of
 from streamjoin.plan.relation import IntervalJoin, Join, Query, Relation
+from streamjoin.spark.calls.inputs import is_time
 from streamjoin.spark.calls.options import Options
-from streamjoin.spark.calls.pairs import Pair
+from streamjoin.spark.calls.pairs import Pair, as_predicate
 from streamjoin.spark.calls.tree import TreeCall
 
 
@@ -44,7 +46,17 @@ class Joining:
 
     def checked_hold(self) -> Any:
         """What ordered emission holds back."""
-        return one_of(self.hold, Literal["auto", Hold], "hold")
+        hold = one_of(self.hold, Literal["auto", Hold], "hold")
+        if hold != "auto" and self.options.emit != "ordered":
+            raise CallError(f"hold={hold!r} says what waits for order, and nothing does", hint='give emit="ordered"')
+        return hold
+
+    def cell_size(self, pair: Pair, predicates: Sequence[Predicate], time: str | None) -> float | None:
+        """The size of the cells in which rows meet that have no keys."""
+        size = None if self.cell is None else _cell_size(self.cell, pair, predicates, time)
+        if size is not None and (self.by is not None or self.left_by is not None):
+            raise CallError("cell says where rows without keys meet, and here they meet by key", hint="leave out cell=")
+        return size
 
     def run(self, pair: Pair, relation: Relation, *, windowed: bool = False) -> DataFrame:
         """The result of a tree over the two frames."""
@@ -59,7 +71,7 @@ class Joining:
 
 def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joining: Joining) -> DataFrame:
     """Pairs that match while both are valid, or by value alone."""
-    pair = Pair(frames)
+    pair = Pair(frames, joining.options)
     keys = pair.keys(joining.by, joining.left_by, joining.right_by)
     predicates, theta = pair.condition(where)
     windows, times = pair.times(time, window)
@@ -75,12 +87,25 @@ def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
     if not timed:
         check_timeless(pair, joining.options)
     left, right = (pair.stream(number, _time(windows[number], times[number]), windows[number]) for number in (0, 1))
-    cell = cell_size(joining.cell, pair, predicates, times[0] if timed else None)
+    cell = joining.cell_size(pair, predicates, times[0] if timed else None)
     how = join_type(joining.how)
     relation = Join(
         left, right, (*keys, *predicates), theta, how, meaning, timed, joining.checked_hold(), cell  # type: ignore[arg-type]
     )  # fmt: skip
     return joining.run(pair, relation, windowed=timed)
+
+
+def run_overlap(
+    left: Any, right: Any, sides: tuple[Any, Any], time: Any, window: Any, where: Any, outer: str, joining: Joining
+) -> DataFrame:
+    """Pairs whose intervals share a point: of time, if nothing else says when rows are valid, otherwise of values."""
+    if time is None and window is None:
+        inputs = Pair([left, right], joining.options).inputs
+        if all(is_time(part, side[0]) for part, side in zip(inputs, sides, strict=True)):
+            return run_join([left, right], None, [Validity(*side) for side in sides], where, outer, joining)
+    condition: Predicate = overlaps(tuple(sides[0]), tuple(sides[1]))
+    condition = condition if where is None else condition & as_predicate(where)
+    return run_join([left, right], time, window, condition, outer, joining)
 
 
 def _time(window: Window | None, column: str | None) -> str | None:
@@ -91,7 +116,7 @@ def run_interval(
     left: Any, right: Any, on: tuple[Any, Any], bounds: tuple[Any, Any], closed: str, where: Any, joining: Joining
 ) -> DataFrame:
     """Pairs of events whose times are so far apart."""
-    pair = Pair([left, right])
+    pair = Pair([left, right], joining.options)
     keys = pair.keys(joining.by, joining.left_by, joining.right_by)
     predicates, theta = pair.condition(where)
     times = pair.time(0, on[0]), pair.time(1, on[1])
@@ -115,7 +140,7 @@ def run_interval(
         theta,
         join_type(joining.how),
         joining.checked_hold(),
-        cell_size(joining.cell, pair, [], times[0]),
+        joining.cell_size(pair, [], times[0]),
     )
     return joining.run(pair, relation)
 
@@ -141,10 +166,8 @@ def check_timeless(pair: Pair, options: Options) -> None:
             raise CallError(f"{option} needs time: without it {why}", hint="give time= and window=, or leave it out")
 
 
-def cell_size(cell: Any, pair: Pair, predicates: Sequence[Predicate], time: str | None) -> float | None:
+def _cell_size(cell: Any, pair: Pair, predicates: Sequence[Predicate], time: str | None) -> float:
     """The cell size in the unit of what the grid lies over: time, or the values of the first predicate."""
-    if cell is None:
-        return None
     values = [each for each in predicates if not isinstance(each, Equals)]
     first = min(values, key=order_of, default=None)
     scale, axis = 0, None

@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 
 from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method, OutputMode, TimeAxis
 from streamjoin.algebra.policy import one_of
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.spark.session import PARTITIONS
+from streamjoin.spark.told import context_of
 from streamjoin.state.holders import MOST_BUCKETS
 
 MOST_DEFAULT_BUCKETS: Final = 64
+# How many buckets a call has that does not say it, for jobs that are told from outside.
+BUCKETS_SETTING: Final = "spark.streamjoin.buckets"
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Options:
     """As they were given. Those that may differ per source take one value, a list, or a dict by the source's name."""
 
     lateness: Any = None
-    late: Any = "drop"
+    late: Any = None
     invalid: Any = "fail"
     idle_after: Any = None
     timers: bool = False
@@ -30,6 +34,8 @@ class Options:
     method: str = "direct"
     validity: Any = ("valid_from", "valid_to")
     buckets: int | None = None
+    schemas: Any = None
+    streaming: Any = None
 
     def checked_emit(self) -> Emit:
         """Eager or ordered."""
@@ -50,9 +56,12 @@ class Options:
         return one_of(self.method, Method, "method")  # type: ignore[return-value]
 
     def late_of(self, sources: Sequence[str]) -> dict[str, LatePolicy]:
-        """What happens to late rows of each source."""
-        given = per_source(self.late, sources, "late", "drop")
-        return {name: one_of(policy, LatePolicy, "late") for name, policy in given.items()}  # type: ignore[misc]
+        """What happens to late rows of each source; where nothing is said they are dropped."""
+        given = per_source(self.late, sources, "late", None)
+        return {
+            name: one_of("drop" if policy is None else policy, LatePolicy, "late")  # type: ignore[misc]
+            for name, policy in given.items()
+        }
 
     def invalid_of(self, sources: Sequence[str]) -> dict[str, InvalidPolicy]:
         """What happens to invalid rows of each source."""
@@ -85,15 +94,17 @@ class Options:
             )
         return names[0], names[1]
 
-    def buckets_for(self, frames: Sequence[DataFrame]) -> int:
+    def told_of(self, sources: Sequence[str]) -> dict[str, tuple[Any, Any]]:
+        """What the call says of each source: its schema, and whether it streams; None where Spark is to be asked."""
+        schemas = per_source(self.schemas, sources, "schemas", None)
+        streaming = per_source(self.streaming, sources, "streaming", None)
+        return {name: (schemas[name], streaming[name]) for name in sources}
+
+    def buckets_for(self, session: SparkSession, *, streaming: bool) -> int:
         """How many buckets the work is cut into."""
         if self.buckets is None:
-            return default_buckets(next((frame for frame in frames if frame.isStreaming), frames[0]))
-        if isinstance(self.buckets, bool) or not isinstance(self.buckets, int) or self.buckets < 1:
-            raise CallError(f"buckets must be at least 1, got {self.buckets!r}")
-        if self.buckets > MOST_BUCKETS:
-            raise UnsupportedError(f"a query has at most {MOST_BUCKETS} buckets, got {self.buckets}")
-        return self.buckets
+            return default_buckets(session, streaming=streaming)
+        return checked_buckets(self.buckets)
 
 
 def per_source(option: Any, sources: Sequence[str], what: str, default: Any) -> dict[str, Any]:
@@ -110,11 +121,7 @@ def per_source(option: Any, sources: Sequence[str], what: str, default: Any) -> 
                     hint=f"there is {', '.join(sources)}",
                 )
         return {name: option.get(name, default) for name in sources}
-    if isinstance(option, list | tuple):
-        if len(option) != len(sources):
-            raise CallError(f"{what} needs one value, or one per input, got {len(option)} for {len(sources)} inputs")
-        return dict(zip(sources, option, strict=True))
-    return dict.fromkeys(sources, option)
+    return dict(zip(sources, per_input(option, len(sources), what), strict=True))
 
 
 def per_input(option: Any, inputs: int, what: str) -> list[Any]:
@@ -126,21 +133,29 @@ def per_input(option: Any, inputs: int, what: str) -> list[Any]:
     return list(option)
 
 
-def default_buckets(frame: DataFrame) -> int:
-    """As many buckets as tasks can run at once.
+def checked_buckets(buckets: Any) -> int:
+    """A number of buckets that can be."""
+    if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets < 1:
+        raise CallError(f"buckets must be at least 1, got {buckets!r}")
+    if buckets > MOST_BUCKETS:
+        raise UnsupportedError(f"a query has at most {MOST_BUCKETS} buckets, got {buckets}")
+    return buckets
+
+
+def default_buckets(session: SparkSession, *, streaming: bool) -> int:
+    """As many buckets as the session says (`spark.streamjoin.buckets`), or else as tasks can run at once.
 
     A query that goes on must find its buckets again. How many tasks a cluster runs at once depends on who has joined it
     so far, and Spark Connect does not say at all: there it is as many as shuffle partitions, which are a setting.
     """
-    session = frame.sparkSession
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions", "8") or 8)
-    try:
-        context = session.sparkContext
-        steady = not frame.isStreaming or str(context.master).startswith("local")
-        parallel = context.defaultParallelism if steady else partitions
-    except Exception:  # Spark Connect has no context, and says so in its own way
-        parallel = partitions
-    if frame.isStreaming:
+    said = session.conf.get(BUCKETS_SETTING, None)
+    if said:
+        return checked_buckets(int(said) if said.isdigit() else said)
+    parallel = partitions = int(session.conf.get(PARTITIONS, "8") or 8)
+    context = context_of(session)
+    if context is not None and (not streaming or str(context.master).startswith("local")):
+        parallel = context.defaultParallelism
+    if streaming:
         parallel = min(parallel, partitions)
     return max(1, min(parallel, MOST_DEFAULT_BUCKETS))
 

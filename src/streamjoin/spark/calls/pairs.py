@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column
 
 from streamjoin.algebra import Arrival, Equals, Overlaps, Predicate, Theta, Validity, Window, Within, join_type
 from streamjoin.algebra.predicate import conjuncts
@@ -30,15 +30,16 @@ from streamjoin.spark.typing import SparkTyping
 class Pair:
     """Two frames that are joined."""
 
-    def __init__(self, frames: Any) -> None:
-        given: list[Any] = list(frames) if isinstance(frames, list | tuple) else [frames]
+    def __init__(self, frames: Any, options: Options) -> None:
+        given = two_frames(frames)
         if len(given) < 2:
-            raise CallError(f"a join needs two frames, got {len(given)}", hint="sj.join([a, b], ...)")
+            raise CallError(f"a join needs two frames, got {len(given)}", hint="sj.join(a, b, ...)")
         if len(given) > 2:
             raise UnsupportedError(
                 f"this version joins two frames, got {len(given)}", hint="join two, then join the result with the next"
             )
-        self.inputs = [Input(frame, f"input {number}") for number, frame in enumerate(given)]
+        told = options.told_of(["0", "1"])
+        self.inputs = [Input(frame, f"input {number}", *told[str(number)]) for number, frame in enumerate(given)]
         self.called: list[dict[str, str]] = [{}, {}]  # what the tree calls a column, where it is not its own name
         self.casts: list[dict[str, Type]] = [{}, {}]
         self.by: list[str] = []
@@ -71,14 +72,10 @@ class Pair:
         return [Equals(self.column(0, a), self.column(1, b)) for a, b in zip(left, right, strict=True)]
 
     def _merged_key(self, name: Any) -> Predicate:
-        """A key that appears once: input 1 calls it what input 0 calls it."""
-        if not isinstance(name, str):
-            raise CallError(f"by takes column names, got {name!r}", hint="use left_by= and right_by= for expressions")
+        """A key that appears once: input 1 calls it what input 0 calls it. What is computed does not appear."""
         one, two = (part.resolve(name) for part in self.inputs)
-        if one not in self.inputs[0].columns or two not in self.inputs[1].columns:
-            raise CallError(
-                f"by takes names of columns, and {name!r} is a field of one", hint="use left_by= and right_by="
-            )
+        if one in self.inputs[0].hidden or two in self.inputs[1].hidden:  # computed: no column of the result
+            return Equals(self.in_tree(0, one), self.in_tree(1, two))
         if one in self.by:
             raise CallError(f"by has {name!r} twice", hint="name every key once")
         self.by.append(one)
@@ -100,11 +97,7 @@ class Pair:
 
     def condition(self, where: Any) -> tuple[list[Predicate], str | None]:
         """The predicates of `where` over the tree's columns, and the text of what is left."""
-        if where is not None and not isinstance(where, Predicate):
-            raise CallError(
-                f"where must be a predicate, got {where!r}",
-                hint='write where=sj.equals("k") & sj.band("v", below=1, above=1), or sj.theta("l.a < r.b")',
-            )
+        where = None if where is None else as_predicate(where)
         predicates: list[Predicate] = []
         texts: list[str] = []
         for part in conjuncts(where):
@@ -259,9 +252,32 @@ def two_sides(on: Any, left_on: Any, right_on: Any, what: str) -> tuple[Any, Any
     raise CallError(f"{what} needs on=, or left_on= and right_on=", hint="give on= when the names are the same")
 
 
+def two_frames(frames: Sequence[Any]) -> list[Any]:
+    """The frames of a call: one after the other, or in one list.
+
+    >>> two_frames(["a", "b"]), two_frames([["a", "b"], None])
+    (['a', 'b'], ['a', 'b'])
+    """
+    return [each for given in frames if given is not None for each in listed(given)]
+
+
+def as_predicate(where: Any) -> Predicate:
+    """A condition on pairs: a predicate, or the text of one in Spark SQL."""
+    if isinstance(where, str):
+        return Theta(where)
+    if isinstance(where, Column):
+        raise CallError(
+            f"where is about rows of two frames, and {where} does not say of which its columns are",
+            hint='write it as SQL text over l and r: where="l.a < r.b"',
+        )
+    if isinstance(where, Predicate):
+        return where
+    raise CallError(
+        f"where must be a predicate, or SQL text, got {where!r}",
+        hint='write where=sj.equals("k") & sj.band("v", below=1, above=1), or where="l.a < r.b"',
+    )
+
+
 def as_tuple(side: Any) -> tuple[Any, ...]:
     """One or several columns as a tuple."""
     return tuple(side) if isinstance(side, tuple | list) else (side,)
-
-
-Frames = Sequence[DataFrame]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamjoin.algebra import Grace, TimeAxis, Validity
+from streamjoin.algebra import LatenessPolicy, MaxDelay, Recall, TimeAxis, Validity
 from streamjoin.errors import CallError
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.lowering import SourceInfo
-from streamjoin.plan.relation import EVENT_JOINS, Projection, Relation, Selection, Stream, streams_of
-from streamjoin.runtime.lateness import Complete, Lateness, Slack, Timeless
+from streamjoin.plan.relation import EVENT_JOINS, Projection, Relation, Selection, Stream, event_times, streams_of
+from streamjoin.runtime.lateness import Complete, LargestDelay, Lateness, Slack, Timeless
+from streamjoin.runtime.recall import ToRecall
 from streamjoin.spark.calls.inputs import Input
 from streamjoin.spark.calls.options import Options, per_source
 from streamjoin.spark.marks import delay_of_column, made_by
@@ -23,16 +24,20 @@ def source_infos(
     times = time_columns(relation)
     used = list(dict.fromkeys(leaf.source for leaf in streams_of(relation)))
     names = list(inputs)
-    late, invalid = options.late_of(names), options.invalid_of(names)
     lateness = per_source(options.lateness, names, "lateness", None)
+    late, invalid = options.late_of(names), options.invalid_of(names)
     infos = {}
+    unsaid = [name for name, policy in per_source(options.late, names, "late", None).items() if policy is None]
     for name in used:
         part = inputs[name]
+        policy = _one_lateness(part, lateness[name], times.get(name, []))
+        if isinstance(policy, ToRecall) and name in unsaid:
+            late[name] = "join"
         infos[name] = SourceInfo(
             name,
             part.fields,
             part.label,
-            lateness_of(part, lateness[name], times.get(name)),
+            policy,
             part.streaming,
             late[name],
             invalid[name],
@@ -44,29 +49,39 @@ def source_infos(
     return infos
 
 
-def time_columns(relation: Relation) -> dict[str, str]:
-    """Of each source, the frame's column that says when its rows are; none where that is computed, or nothing does."""
-    found: dict[str, str] = {}
+def time_columns(relation: Relation) -> dict[str, list[str]]:
+    """Of each source, the frame's columns that say when its rows are, one for each way in which it is read; none where
+    that is computed, or nothing does.
+    """
+    found: dict[str, list[str]] = {}
+    for source, column in _times_of(relation):
+        if column not in found.setdefault(source, []):
+            found[source].append(column)
+    return found
+
+
+def _times_of(relation: Relation) -> Iterator[tuple[str, str]]:
     if isinstance(relation, Stream) and relation.window is not None:
         start = relation.window.start if isinstance(relation.window, Validity) else relation.time
-        return {} if start is None else {relation.source: str(start)}
+        yield from [] if start is None else [(relation.source, str(start))]
     if isinstance(relation, EVENT_JOINS):
         times = event_times(relation)
         for child, time in zip(relation.children, times or (None, None), strict=True):
             source = None if time is None else _own_column(child, time)
-            found |= {} if source is None else {source[0]: source[1]}
+            yield from [] if source is None else [source]
     for child in relation.children:
-        found |= time_columns(child)
-    return found
+        yield from _times_of(child)
 
 
-def event_times(join: Any) -> tuple[str, str] | None:
-    """The columns by which the progress of a join's children is counted."""
-    if join.times is None and hasattr(join, "dimensions"):
-        one, two, _ = join.dimensions[0]
-        return one, two
-    times: tuple[str, str] | None = join.times
-    return times
+def _one_lateness(part: Input, given: Any, columns: list[str]) -> Lateness:
+    """How late rows of a source may be: there is one answer, by whichever of its times it is read."""
+    first, *others = [lateness_of(part, given, column) for column in (columns or (None,))]
+    if any(other != first for other in others):
+        raise CallError(
+            f"{part.label} is read by {' and by '.join(columns)}, which are not equally late",
+            hint='say for all of them how late rows may be, with lateness=sj.Grace("...")',
+        )
+    return first
 
 
 def _own_column(relation: Relation, name: str) -> tuple[str, str] | None:
@@ -83,8 +98,11 @@ def _own_column(relation: Relation, name: str) -> tuple[str, str] | None:
 
 def lateness_of(part: Input, given: Any, column: str | None) -> Lateness:
     """As the call says, or the frame's watermark; or as is known: rows stamped on arrival, results of a join."""
-    if given is not None and not isinstance(given, Grace):
-        raise CallError(f"lateness must be a policy, got {given!r}", hint='lateness=sj.Grace("5 seconds")')
+    if given is not None and not isinstance(given, LatenessPolicy):
+        raise CallError(
+            f"lateness must be a policy, got {given!r}",
+            hint='lateness=sj.Grace("5 seconds"), sj.MaxDelay() or sj.Recall(0.95)',
+        )
     axis = _axis(part, column)
     resolved = None if given is None or axis is None else given.resolve(axis)
     if given is not None and column is None:
@@ -94,14 +112,13 @@ def lateness_of(part: Input, given: Any, column: str | None) -> Lateness:
     if column is None:
         return Timeless()
     if resolved is not None:
-        assert isinstance(resolved.delay, int)
-        return Slack(resolved.delay)
+        return _running(resolved)
     if column == part.arrival:
         return Slack(0)
     delay = part.watermark_delay(column)
     if delay is not None and axis is TimeAxis.TIMESTAMP:
         return Slack(delay * 1000)
-    behind = delay_of_column(part.frame, column)
+    behind = delay_of_column(part.schema, column)
     if behind is not None:
         return Slack(behind)
     raise CallError(
@@ -110,6 +127,16 @@ def lateness_of(part: Input, given: Any, column: str | None) -> Lateness:
         if column in part.hidden
         else f'give lateness=sj.Grace("10 seconds"), or use withWatermark("{column}", "10 seconds")',
     )
+
+
+def _running(policy: Any) -> Lateness:
+    """A policy in ticks, as it runs."""
+    if isinstance(policy, MaxDelay):
+        return LargestDelay()
+    if isinstance(policy, Recall):
+        sizes: Any = policy.period, policy.interval, policy.granularity, policy.max_delay, policy.initial or 0
+        return ToRecall(float(policy.target), *sizes)
+    return Slack(policy.delay)
 
 
 def _axis(part: Input, column: str | None) -> TimeAxis | None:

@@ -12,16 +12,19 @@ from streamjoin.algebra import Rows
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
-from streamjoin.plan.relation import EVENT_JOINS, Join, Projection, Query, Relation, Selection, streams_of
+from streamjoin.plan.relation import EVENT_JOINS, Join, Query, Relation, operator_of, streams_of
 from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.runtime.naming import OutputColumn
+from streamjoin.runtime.recall import ToRecall
 from streamjoin.spark.calls.inputs import Input
 from streamjoin.spark.calls.options import Options
 from streamjoin.spark.calls.sources import source_infos
 from streamjoin.spark.marks import CallPlan, remember, uses_timers
 from streamjoin.spark.running.batch import BatchInterpreter
-from streamjoin.spark.running.stream import StreamInterpreter, check_session
+from streamjoin.spark.running.stream import StreamInterpreter
+from streamjoin.spark.session_check import check_session
 from streamjoin.spark.typing import SparkTyping
+from streamjoin.state.snapshot import FORMAT
 
 
 @dataclass(frozen=True)
@@ -38,42 +41,45 @@ class TreeCall:
     options: Options = field(default_factory=Options)
     columns: tuple[OutputColumn, ...] | None = None
     numbered: bool = False
+    reordered: bool = False
 
     def run(self) -> DataFrame:
         """The result as a frame, lazily."""
         plan, leaving = self.plan()
         frames = {name: part.prepared() for name, part in self.inputs.items()}
-        timers = any(uses_timers(part.frame) for part in self.inputs.values())
+        timers = any(uses_timers(part.schema) for part in self.inputs.values())
         made = CallPlan(plan, self.query, self.written, leaving, timers, self.numbered)
+        check_session(next(iter(frames.values())).sparkSession, streaming=plan.streaming)
         if not plan.streaming:
             return remember(BatchInterpreter(plan, frames).run(), made)
-        check_session(next(iter(frames.values())))
         stored = to_stored(plan)
-        call = {"name": plan_name(stored), "plan": stored}
+        call = {"name": plan_name(stored), "plan": stored, "format": FORMAT}
         return remember(StreamInterpreter(plan, frames, call).run(), made, call["name"])
 
     def plan(self) -> tuple[PhysicalPlan, Leaving]:
         """How it runs, and what was asked of the lowering."""
         relation, options = self.query.relation, self.options
         change = options.changelog()
-        events = isinstance(top_of(relation), EVENT_JOINS)
-        timed = not isinstance(top_of(relation), Join) or top_of(relation).timed  # type: ignore[attr-defined]
-        frames = [self.inputs[leaf.source].frame for leaf in streams_of(relation)]
+        events = isinstance(operator_of(relation), EVENT_JOINS)
+        timed = not isinstance(operator_of(relation), Join) or operator_of(relation).timed  # type: ignore[attr-defined]
+        read = [self.inputs[leaf.source] for leaf in streams_of(relation)]
+        session, streaming = read[0].frame.sparkSession, any(part.streaming for part in read)
         leaving = Leaving(
             columns=self.columns,
-            validity=None if events or not timed else options.validity_names(),
+            validity=None if events or not timed or self.reordered else options.validity_names(),
             to_stream=self.query.to_stream,
             change=change,
             emit=options.checked_emit(),
             flagged=self.numbered,
             method="negative" if change and not events else options.checked_method(),
-            buckets=options.buckets_for(frames),
+            buckets=options.buckets_for(session, streaming=streaming),
             idle_after=options.idle_ticks(),
             timers=options.timers,
+            reordered=self.reordered,
         )
         infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
         self._check(infos, leaving)
-        plan = lower(relation, infos, SparkTyping(frames[0].sparkSession), leaving)
+        plan = lower(relation, infos, SparkTyping(session), leaving)
         check_late(plan)
         self._check_something_waits(plan, infos)
         return plan, leaving
@@ -85,7 +91,7 @@ class TreeCall:
                 hint='leave out output="changelog"',
             )
         self._check_ignored(infos, leaving)
-        if any(info.late == "join" for info in infos.values()):
+        if any(info.late == "join" and not isinstance(info.lateness, ToRecall) for info in infos.values()):
             self._check_late_join(leaving)
 
     def _check_late_join(self, leaving: Leaving) -> None:
@@ -107,7 +113,7 @@ class TreeCall:
 
     def _check_ignored(self, infos: Mapping[str, SourceInfo], leaving: Leaving) -> None:
         """Refuse what would be accepted and mean nothing: options of validity where there is none."""
-        events = isinstance(top_of(self.query.relation), EVENT_JOINS)
+        events = isinstance(operator_of(self.query.relation), EVENT_JOINS)
         if events and self.options.method != "direct":
             raise CallError(
                 f"method={self.options.method!r} says how lifetimes are managed, and an event join has none",
@@ -146,26 +152,28 @@ class TreeCall:
             )
 
 
-def top_of(relation: Relation) -> Relation:
-    """The topmost operator of a tree that is more than a selection or a projection."""
-    while isinstance(relation, Selection | Projection):
-        relation = relation.children[0]
-    return relation
-
-
 def _joins_once(relation: Relation) -> bool:
-    top = top_of(relation)
-    return isinstance(top, (Join, *EVENT_JOINS)) and all(not top_of(child).children for child in top.children)
+    top = operator_of(relation)
+    return isinstance(top, (Join, *EVENT_JOINS)) and all(not operator_of(child).children for child in top.children)
 
 
 def check_late(plan: PhysicalPlan) -> None:
-    """Refuse late rows where a second stage decides about them.
+    """Refuse late rows where a second stage decides about them, or could not show them.
 
     It tells rows apart by content and validity. A late row need not meet whom an equal one met in time, and would be
-    taken for it: a row that met nobody could be lost.
+    taken for it: a row that met nobody could be lost. And what a stage made of rows that were idle can be late for the
+    next one, which has only the result.
     """
     for stage in plan.stages:
-        late = [channel.late for each in stage.inputs for channel in each.channels]
+        going = [channel for each in stage.inputs for channel in each.channels if not channel.ended]
+        late = [channel.late for channel in going]
+        shown = [each for each in going if each.buckets and not each.follows and each.late == "output"]
+        if stage.idle_after is not None and len(going) > 1 and shown:
+            raise UnsupportedError(
+                f'late="output" beside idle_after: what {shown[0].label} became together may be late for the next '
+                "operator, where none of its rows can be shown any more",
+                hint='use late="fail" or late="drop" (counted in sj.progress), or join in two calls',
+            )
         if stage.outlet.testimony and "join" in late and not stage.complete:
             how: Any = stage.nodes[-1].config
             raise UnsupportedError(

@@ -15,6 +15,7 @@ from streamjoin.runtime.stage import Stage
 from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.packed import PACKED_SCHEMA
 from streamjoin.spark.running.tasks import OperateAtOnce
+from streamjoin.spark.told import knowing
 
 
 class BatchInterpreter(Interpreter):
@@ -27,5 +28,5 @@ class BatchInterpreter(Interpreter):
         """A stage of which everything is there."""
         to_stage = isinstance(stage.outlet.way, ToStage | ToCourt)
         schema: Any = PACKED_SCHEMA if to_stage else self.row_schema(stage)
-        exchanged = self.united(packed).repartition(stage.buckets, "label")
+        exchanged = knowing(self.united(packed).repartition(stage.buckets, "label"), PACKED_SCHEMA)
         return exchanged.mapInArrow(OperateAtOnce(stage, self.labels_after(stage)), schema)

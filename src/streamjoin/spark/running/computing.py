@@ -9,45 +9,47 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.classic.column import Column as ClassicColumn
-from pyspark.sql.types import BinaryType, ByteType, DataType, LongType, StructField
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import DataType, StructField
 
 from streamjoin.algebra.interval import FOREVER
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.plan.condition import quoted
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, Sink, Source, Step
+from streamjoin.plan.condition import one_column, quoted
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, Mark, Sink, Source, Step
 from streamjoin.plan.tasks import SinkTask
-from streamjoin.plan.types import names_of
-from streamjoin.runtime.elements import REPORT, SIGN, TE, TS
-from streamjoin.runtime.fragment import KEEP
-from streamjoin.runtime.intake import HIDDEN, WHOLE
+from streamjoin.plan.types import Fields, names_of
+from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT, SIGN, TE, TS
+from streamjoin.runtime.intake import HIDDEN, KEEP, WHOLE
 from streamjoin.runtime.naming import CHANGE, OutputColumn
 from streamjoin.spark.running.tasks import Leave
+from streamjoin.spark.told import is_connect, knowing
 from streamjoin.spark.typing import reason, spark_schema, spark_type
 
-HIDDEN_FIELDS: Final = (
-    StructField(TS, LongType()), StructField(TE, LongType()), StructField("__sj_holder", LongType()),
-    StructField(SIGN, ByteType()), StructField(REPORT, BinaryType()),
-)  # fmt: skip
+HIDDEN_FIELDS: Final = tuple(StructField(each.name, from_arrow_type(each.type)) for each in HIDDEN_SCHEMA)
 _HIDDEN_NAMES: Final = tuple(field.name for field in HIDDEN_FIELDS)
 
 
 def prepared(source: Source, frame: DataFrame) -> DataFrame:
     """The columns that a source hands over, with numbers for names: fields, then hidden ones."""
     frame = frame.select(*(F.col(quoted(column)).alias(name) for name, column in source.reads))
-    hidden = [WHOLE, *(name for name, _ in source.reads if name.startswith(HIDDEN))]
+    passing = [name for name, _ in source.reads if name.startswith(HIDDEN)]  # whatever is computed
     for step in source.steps:
-        frame = _source_step(frame, step, hidden)
-    names = [*names_of(source.fields), *(each.name for each in source.hidden if each.name != HIDDEN + "arrival")]
-    return frame.select(*(F.col(quoted(name)).alias(f"c{number}") for number, name in enumerate(names)))
+        frame = _source_step(frame, step, passing)
+        if isinstance(step, Fold):
+            folded = {here for _, here in step.columns}
+            passing = [*(name for name in passing if name not in folded), WHOLE]
+        elif isinstance(step, Mark) and KEEP not in passing:
+            passing.append(KEEP)
+    numbered = [F.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(names_of(source.handed_over))]
+    return knowing(frame.select(*numbered), spark_schema(source.handed_over))
 
 
-def _source_step(frame: DataFrame, step: Step, hidden: list[str]) -> DataFrame:
-    kept = KEEP in frame.columns
+def _source_step(frame: DataFrame, step: Step, passing: list[str]) -> DataFrame:
+    kept = KEEP in passing
     if isinstance(step, Fold):
         folded = F.struct(*(F.col(quoted(here)).alias(there) for there, here in step.columns))
         return frame.withColumn(WHOLE, folded).drop(*(here for _, here in step.columns))
     if isinstance(step, Compute):
-        passing = [name for name in (*hidden, KEEP) if name in frame.columns]
         unmarked = F.col(quoted(KEEP)) if kept else None
         return _select(frame, step, unmarked, passing)
     condition = F.expr(step.condition)
@@ -64,10 +66,11 @@ def named_elements(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     return frame.select(*(F.col(f"c{number}").alias(name) for number, name in enumerate(every)))
 
 
-def numbered_elements(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+def numbered_elements(frame: DataFrame, fields: Fields) -> DataFrame:
     """The inverse of `named_elements`."""
-    every = [*names, *_HIDDEN_NAMES]
-    return frame.select(*(F.col(quoted(name)).alias(f"c{number}") for number, name in enumerate(every)))
+    every = [*names_of(fields), *_HIDDEN_NAMES]
+    numbered = [F.col(quoted(name)).alias(f"c{number}") for number, name in enumerate(every)]
+    return knowing(frame.select(*numbered), spark_schema(fields, HIDDEN_FIELDS))
 
 
 def stepped(frame: DataFrame, edge: Edge) -> DataFrame:
@@ -91,7 +94,7 @@ def _select(frame: DataFrame, step: Compute, asked: Column | None, passing: Sequ
 
 def _computed(frame: DataFrame, column: Computed, asked: Column | None) -> Column:
     value = F.expr(column.text)
-    if asked is not None and not column.text.strip().startswith("`"):
+    if asked is not None and one_column(column.text) is None:
         value = F.when(asked, value)
     if column.collation_key:
         value = collation_key(frame, value, column.text)
@@ -105,7 +108,7 @@ def collation_key(frame: DataFrame, value: Column, text: str) -> Column:
     JVM, which only a classic session has.
     """
     session: Any = frame.sparkSession
-    if not hasattr(session, "_jvm"):
+    if is_connect(session):
         raise UnsupportedError(
             f"{text} is collated, and Spark Connect cannot compare collated keys outside its own joins",
             hint='make it plain text, .cast("string"), with F.lower(...) first where case does not matter',
@@ -117,18 +120,16 @@ def collation_key(frame: DataFrame, value: Column, text: str) -> Column:
 
 def _evaluated(made: Any, what: str) -> DataFrame:
     try:
-        frame: DataFrame = made()
-        frame.schema  # noqa: B018
+        return made()  # type: ignore[no-any-return]
     except AnalysisException as error:
         raise CallError(f"Spark cannot evaluate {what}: {reason(error)}") from error
-    return frame
 
 
 def leaving(frame: DataFrame, sink: Sink, edge: Edge) -> DataFrame:
     """Rows of elements as the user sees them. Where rows are shown that leave unjoined, Python finds them."""
     shape = sink.shape
     if shape.flags or shape.marked:
-        rows = numbered_elements(frame, names_of(edge.result))
+        rows = numbered_elements(frame, edge.result)
         shown = rows.mapInArrow(Leave(SinkTask(edge, shape)), spark_schema(sink.fields))
         return shown.select(*(F.col(f"c{n}").alias(each.name) for n, each in enumerate(sink.fields)))
     when = (shape.time, *(shape.validity or ()))

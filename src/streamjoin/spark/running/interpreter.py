@@ -32,6 +32,7 @@ from streamjoin.spark.running.computing import (
 )
 from streamjoin.spark.running.packed import PACKED_SCHEMA
 from streamjoin.spark.running.tasks import PackEdge, PackSource, ReadElements
+from streamjoin.spark.told import knowing
 from streamjoin.spark.typing import spark_schema
 
 
@@ -93,7 +94,7 @@ class Interpreter(ABC):
             self.left[edge.channel] = self.counted(leaving(elements, self.plan.sink, edge))
             return
         pack = PackEdge(edge, bucket_labels(edge.target.buckets))
-        rows = numbered_elements(elements, names_of(edge.result))
+        rows = numbered_elements(elements, edge.result)
         self.packed[edge.channel] = rows.mapInArrow(pack, PACKED_SCHEMA)
 
     def counted(self, rows: DataFrame) -> DataFrame:
@@ -120,4 +121,5 @@ class Interpreter(ABC):
 
     def united(self, channels: list[int]) -> DataFrame:
         """The packed rows of several channels."""
-        return reduce(DataFrame.unionAll, (self.packed[channel] for channel in channels))
+        together = reduce(DataFrame.unionAll, (self.packed[channel] for channel in channels))
+        return knowing(together, PACKED_SCHEMA)

@@ -16,10 +16,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from streamjoin.runtime.packets import REPORTS, Packet
 
-PACKED_SCHEMA: Final = "label int, bucket int, channel int, kind string, blob binary"
+PACKED_SCHEMA: Final = StructType([
+    StructField("label", IntegerType()), StructField("bucket", IntegerType()), StructField("channel", IntegerType()),
+    StructField("kind", StringType()), StructField("blob", BinaryType()),
+])  # fmt: skip
 COLUMNS: Final = ("label", "bucket", "channel", "kind", "blob")
 _ARROW_SCHEMA: Final = pa.schema([
     ("label", pa.int32()), ("bucket", pa.int32()), ("channel", pa.int32()), ("kind", pa.string()),

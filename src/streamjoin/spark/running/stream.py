@@ -10,12 +10,12 @@ buckets for the first micro-batch. It is frozen then. A stage that reads nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import LongType, StructField, StructType
 
-from streamjoin.errors import CallError
 from streamjoin.operators.judging import Judging
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.physical import PhysicalPlan, Source
@@ -29,9 +29,8 @@ from streamjoin.spark.running.computing import prepared
 from streamjoin.spark.running.packed import PACKED_SCHEMA
 from streamjoin.spark.running.tasks import PackSource, unpack_rows
 from streamjoin.spark.stored.processor import StageProcessor
-
-PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+from streamjoin.spark.told import knowing
+from streamjoin.spark.typing import spark_schema
 
 
 class StreamInterpreter(BatchInterpreter):
@@ -48,7 +47,9 @@ class StreamInterpreter(BatchInterpreter):
         frame = prepared(source, self.frames[source.name])
         clocked = any(stage.idle_after is not None for stage in self.plan.stages)
         if clocked:
-            frame = frame.withColumn("clock", F.unix_micros(F.current_timestamp()))
+            clock = StructField("clock", LongType())
+            stamped = frame.withColumn(clock.name, F.unix_micros(F.current_timestamp()))
+            frame = knowing(stamped, StructType([*spark_schema(source.handed_over).fields, clock]))
         task = PackSource(source, bucket_labels(target.buckets), told=True, clocked=clocked)
         return frame.mapInArrow(task, PACKED_SCHEMA)
 
@@ -88,13 +89,3 @@ class StreamInterpreter(BatchInterpreter):
 def idle_timer(stage: Stage, *, timers: bool) -> int | None:
     """After how many milliseconds a timer looks for idle inputs; None without timers."""
     return -(-stage.idle_after // 1000) if timers and stage.idle_after is not None else None
-
-
-def check_session(frame: DataFrame) -> None:
-    """Refuse a session whose state store cannot hold what we keep."""
-    provider = frame.sparkSession.conf.get(PROVIDER, "")
-    if provider != ROCKSDB:
-        raise CallError(
-            f"streaming joins keep their state in RocksDB, and this session has {PROVIDER}={provider}",
-            hint=f'use sj.session(), or spark.conf.set("{PROVIDER}", "{ROCKSDB}")',
-        )

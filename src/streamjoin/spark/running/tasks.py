@@ -67,8 +67,7 @@ class PackEdge:
     labels: tuple[int, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = EdgeTask(self.edge)
-        for packet in task.packets(collected(batches, task.schema)):
+        for packet in EdgeTask(self.edge).packets(collected(batches, self.edge.rows_after)):
             yield from pack(packet, self.labels)
 
 
@@ -79,7 +78,7 @@ class Leave:
     task: SinkTask
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in self.task.rows(collected(batches, self.task.schema)):
+        for table in self.task.rows(collected(batches, self.task.edge.rows_after)):
             yield from in_batches(numbered(table))
 
 

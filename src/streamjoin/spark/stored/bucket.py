@@ -1,8 +1,8 @@
 """A bucket at work in Spark's state: one stage of a plan, its snapshot read and written.
 
-    blobs      MapState, (name, page) -> a page of a blob. A blob never changes under its name, so only new names are
-               written
-    manifest   ValueState: which stage and bucket this is, what the stage says of itself, the names of its blobs, and a
+    blobs      MapState, (name, page) -> a page of a blob, or of a bundle of them. A blob never changes under its name,
+               so only new names are written
+    manifest   ValueState: which stage and bucket this is, what the stage says of itself, where its blobs are, and a
                token that is new with every commit
     call       ValueState, written when it is new: the plan itself, so that the state can be read without the program
 
@@ -14,32 +14,34 @@ for it.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from time import perf_counter_ns
 from typing import Any, Final
 
 import pandas as pd
 
 from streamjoin.errors import SnapshotError
+from streamjoin.plan.identity import REST
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage, Stage
+from streamjoin.spark.machine import cores, memory_bytes
 from streamjoin.spark.running.packed import COLUMNS
 from streamjoin.spark.stored.blob_cache import BlobCache, clean_up
+from streamjoin.spark.stored.bundles import Shelf, unbundled
+from streamjoin.spark.stored.formats import check_format, readable
 from streamjoin.spark.stored.pages import bound, pages_of
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
+from streamjoin.state.snapshot import FORMAT
 
-FORMAT: Final = 5
 STAGES_KEPT: Final = 16
+FRAME_BYTES: Final = 1 << 20
 # Beside the stage that has just run: two workers to a core would together keep half of this host's memory.
-BYTES_KEPT: Final = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (4 * (os.cpu_count() or 1))
+BYTES_KEPT: Final = memory_bytes() // (4 * cores())
 
 
 @dataclass
@@ -51,7 +53,7 @@ class Remembered:
     made_for: str  # the processor that built it
     bucket: int
     stage: RunningStage
-    stored: dict[str, int] = field(default_factory=dict)  # the pages of each blob
+    stored: Shelf = field(default_factory=Shelf)
     bytes: int = 0  # what it keeps
     call: str | None = None  # a digest of the call that is stored with it
 
@@ -73,6 +75,30 @@ def remember(known: Remembered, figures: dict[str, int] | None = None) -> None:
 
 
 @dataclass
+class Packing:
+    """Packets on their way to Spark: many small ones in one pandas frame, each of which costs more than its rows."""
+
+    labels: tuple[int, ...]
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    bytes: int = 0
+
+    def add(self, packet: Packet) -> Iterator[pd.DataFrame]:
+        """One more; what there is leaves when it is large enough."""
+        label = self.labels[packet.bucket % len(self.labels)]
+        for blob in packet.blobs():
+            self.rows.append((label, packet.bucket, packet.channel, packet.kind, blob))
+            self.bytes += len(blob)
+            if self.bytes > FRAME_BYTES:
+                yield from self.end()
+
+    def end(self) -> Iterator[pd.DataFrame]:
+        """The rest."""
+        if self.rows:
+            yield pd.DataFrame(dict(zip(COLUMNS, map(list, zip(*self.rows, strict=True)), strict=True)))
+        self.rows, self.bytes = [], 0
+
+
+@dataclass
 class Bucket:
     """One stage of a streaming plan, over the state variables of whichever bucket Spark has just chosen.
 
@@ -83,7 +109,7 @@ class Bucket:
     name: str
     stage: Stage
     labels: tuple[int, ...]
-    call: dict[str, Any]
+    call: str
     identity: dict[str, str]
     idle_timer: int | None
     variables: StateVariables
@@ -112,24 +138,19 @@ class Bucket:
         yield from self._run(known, known.stage.tick(clock() * 1000), read)
 
     def _run(self, known: Remembered, packets: Iterator[Packet], read: int) -> Iterator[pd.DataFrame]:
-        joining = 0
+        joining, rows = 0, Packing(self.labels)
         while True:
             began = perf_counter_ns()
             packet = next(packets, None)
             joining += perf_counter_ns() - began
             if packet is None:
                 break
-            yield from self._packed(packet)
+            yield from rows.add(packet)
         began, figures = perf_counter_ns(), known.stage.figures()
         self._save(known, figures)
         took = {"read_us": read // 1000, "join_us": joining // 1000, "write_us": (perf_counter_ns() - began) // 1000}
-        yield from self._packed(Packet(known.bucket, 0, "figures", figures | took))
-
-    def _packed(self, packet: Packet) -> Iterator[pd.DataFrame]:
-        label = self.labels[packet.bucket % len(self.labels)]
-        for blob in packet.blobs():
-            row = (label, packet.bucket, packet.channel, packet.kind, blob)
-            yield pd.DataFrame({name: [value] for name, value in zip(COLUMNS, row, strict=True)})
+        yield from rows.add(Packet(known.bucket, 0, "figures", figures | took))
+        yield from rows.end()
 
     def _load(self, bucket: int | None) -> tuple[Remembered, int]:
         """This bucket's stage, and how many nanoseconds it took to have it."""
@@ -141,46 +162,39 @@ class Bucket:
             known = Remembered(uuid.uuid4().hex, "", self.name, bucket, self.stage.build(bucket))
             return known, perf_counter_ns() - began
         manifest = json.loads(stored[0])
-        check_identity(manifest, self.identity)
         remembered = _remembered.pop(manifest["state"], None)
         current = (manifest["token"], self.name)
+        # What this very processor has left behind is in its format, and has its identity.
         if remembered is None or (remembered.token, remembered.made_for) != current:
             del remembered  # what is outdated goes before the current state is read: both would need twice the memory
+            check_format(manifest.get("format"))
+            cache, shelf = BlobCache(manifest["state"]), Shelf.of(manifest)
+            snapshot = readable(Snapshot(manifest, StoredBlobs(shelf, self.variables.blobs, cache)))
+            check_identity(snapshot.manifest, self.identity)
             running = self.stage.build(manifest["bucket"])
-            cache = BlobCache(manifest["state"])
-            cache.keep_only(manifest["blobs"])
-            blobs = StoredBlobs(manifest["blobs"], self.variables.blobs, cache)
-            running.restore(Snapshot(manifest, blobs))
-            pages = dict(manifest["blobs"])
+            cache.keep_only(shelf.values)
+            running.restore(snapshot)
             remembered = Remembered(
-                manifest["state"], *current, manifest["bucket"], running, pages, call=manifest.get("call")
+                manifest["state"], *current, manifest["bucket"], running, shelf, call=manifest.get("call")
             )
         return remembered, perf_counter_ns() - began
 
-    @cached_property
-    def _stored_call(self) -> tuple[str, str]:
-        """The call as it is stored, and its digest: the same for every micro-batch."""
-        call = json.dumps(self.call)
-        return call, hashlib.sha256(call.encode()).hexdigest()
-
     def _save(self, known: Remembered, figures: dict[str, int] | None = None) -> None:
         snapshot = known.stage.snapshot()
-        names, stored, cache = set(snapshot.blobs), known.stored, BlobCache(known.state)
-        for name in names - stored.keys():
-            blob = snapshot.blobs[name]
-            pages = pages_of(blob)
+        shelf, cache = known.stored, BlobCache(known.state)
+        for name, value in shelf.new_values(snapshot.blobs):
+            pages = pages_of(value)
             for number, page in enumerate(pages):
                 self.variables.blobs.updateValue((name, number), (len(pages), page))
-            stored[name] = len(pages)
-            cache.put(name, blob)
-        for name in stored.keys() - names:
-            for number in range(stored.pop(name)):
+            shelf.values[name] = len(pages), len(value)
+            cache.put(name, value)
+        for name in shelf.unneeded():
+            for number in range(shelf.values.pop(name)[0]):
                 self.variables.blobs.removeKey((name, number))
             cache.drop(name)
-        call, digest = self._stored_call
-        if known.call != digest:  # a new state, or a query that goes on with other options
-            self.variables.call.update((call,))
-            known.call = digest
+        if known.made_for != known.call:  # a new state, or a query that goes on, perhaps with other options
+            self.variables.call.update((self.call,))
+            known.call = known.made_for
         known.token = uuid.uuid4().hex
         manifest = {
             "format": FORMAT,
@@ -189,7 +203,8 @@ class Bucket:
             "state": known.state,
             "token": known.token,
             "call": known.call,
-            "blobs": stored,
+            "values": shelf.values,
+            "blobs": shelf.blobs,
             "identity": self.identity,
             **snapshot.manifest,
         }
@@ -210,39 +225,52 @@ def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
 
 @dataclass
 class StoredBlobs(Mapping[str, bytes]):
-    """The blobs of a stored stage: from this host's files, or else from the store. `pages` says how many each has."""
+    """The blobs of a stored stage: from this host's files, or else from the store."""
 
-    pages: dict[str, int]
+    shelf: Shelf
     store: Any
     cache: BlobCache
+    opened: dict[str, Any] = field(default_factory=dict)  # blobs of bundles that have been read
 
     def __getitem__(self, name: str) -> bytes:
-        seen = self.cache.get(name)
+        if name in self.opened:
+            return self.opened[name]  # type: ignore[no-any-return]
+        value, _ = self.shelf.blobs[name]
+        content = self._read(value)
+        if value == name:
+            return content  # type: ignore[no-any-return]
+        self.opened.update(unbundled(value, content))
+        return self.opened[name]  # type: ignore[no-any-return]
+
+    def _read(self, value: str) -> Any:
+        seen = self.cache.get(value)
         if seen is not None:
-            return seen  # type: ignore[no-any-return]
-        blob = bound(self.store.getValue((name, number))[1] for number in range(self.pages[name]))
-        self.cache.put(name, blob)
-        return blob
+            return seen
+        pages, _ = self.shelf.values[value]
+        content = bound(self.store.getValue((value, number))[1] for number in range(pages))
+        self.cache.put(value, content)
+        return content
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.pages)
+        return iter(self.shelf.blobs)
 
     def __len__(self) -> int:
-        return len(self.pages)
+        return len(self.shelf.blobs)
 
 
 def check_identity(manifest: dict[str, Any], identity: dict[str, str]) -> None:
     """Refuse to go on with the state of another call, and say in what it differs."""
-    if manifest.get("format") != FORMAT:
-        raise SnapshotError(
-            f"this state has format {manifest.get('format')}, this version reads {FORMAT}",
-            hint="it was made by another version of streamjoin: start with a new checkpoint",
-        )
-    stored = manifest["identity"]
+    check_same(manifest["identity"], identity)
+
+
+def check_same(stored: dict[str, str], identity: dict[str, str]) -> None:
+    """Refuse a call that differs from the stored one in anything that the state depends on."""
     for name in dict.fromkeys((*identity, *stored)):
         if stored.get(name) != identity.get(name):
+            told = f"{name} was {stored.get(name)}, and is {identity.get(name)}"
             raise SnapshotError(
-                f"this state was made by another join: {name} was {stored.get(name)}, and is {identity.get(name)}",
-                hint="start with a new checkpoint, or restore the old call"
-                + (": without buckets= it is as many as the session runs at once" if name == "buckets" else ""),
+                f"this state was made by another {'query' if name == REST else f'join: {told}'}",
+                hint="go on with as many: buckets=sj.checkpoint(path).buckets"
+                if name == "buckets"
+                else "start with a new checkpoint, or restore the old call",
             )

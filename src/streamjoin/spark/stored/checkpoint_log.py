@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlparse
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.spark.told import is_connect
 
 FINISHED: Final = "streamjoin: this query was ended by sj.finish, and going on would repeat rows"
 
@@ -79,14 +80,15 @@ class CheckpointLog:
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
         self.checkpoint, place = checkpoint, urlparse(checkpoint)
-        if hasattr(spark, "_jvm"):
+        local = unquote(place.path) if place.scheme else checkpoint
+        if not is_connect(spark):
             self.files: Files = HadoopFiles(spark, checkpoint)
-        elif place.scheme in ("", "file"):
-            self.files = LocalFiles(unquote(place.path) if place.scheme else checkpoint)
+        elif place.scheme in ("", "file") and Path(local).is_dir():
+            self.files = LocalFiles(local)
         else:
             raise UnsupportedError(
-                f"{checkpoint} cannot be marked as finished through Spark Connect",
-                hint="finish it from a classic session",
+                f"{checkpoint} is no folder that this program sees, and Spark Connect cannot mark it as finished",
+                hint="finish it from a classic session, or from the machine where it lies",
             )
 
     @property
@@ -94,6 +96,11 @@ class CheckpointLog:
         """Whether `sj.finish` has ended this query."""
         begun = self._numbers("offsets")
         return bool(begun) and self.files.first_line(f"offsets/{max(begun)}").startswith(FINISHED)
+
+    @property
+    def has_committed(self) -> bool:
+        """Whether a micro-batch is over, so that there is a state to go on from."""
+        return bool(self._numbers("commits"))
 
     def check_over(self) -> None:
         """Refuse a query that stopped within a micro-batch: what that wrote is not what the state says."""

@@ -36,7 +36,9 @@ from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.packed import PACKED_SCHEMA, pack
 from streamjoin.spark.running.tasks import unpack_rows
+from streamjoin.spark.stored.bundles import unbundled
 from streamjoin.spark.stored.checkpoint_log import CheckpointLog
+from streamjoin.spark.stored.formats import check_format, readable
 from streamjoin.spark.stored.pages import Bindery
 from streamjoin.state import Snapshot
 
@@ -220,13 +222,13 @@ class FinishStage:
                 elif name is not None:
                     blob = bindery.add((label, name), page, pages, content.as_buffer())
                     if blob is not None:
-                        blobs[label][name] = blob
+                        blobs[label].update(unbundled(name, blob))
                 else:
                     packets[label].append(Packet.of(bucket, channel, kind, content.as_py()))
         for label in sorted({*manifests, *packets}):
             running = self.stage.build(self.labels.index(label))
             if label in manifests:
-                running.restore(Snapshot(manifests[label], blobs[label]))
+                running.restore(readable(Snapshot(manifests[label], blobs[label])))
             for packet in chain(running.take(packets[label]), running.end()):
                 yield from pack(packet, self.after)
 
@@ -258,6 +260,7 @@ def _stage_of(operator: int, call: dict[str, Any], checkpoint: str) -> StoredSta
             f"the state in {checkpoint} was made by an earlier version of streamjoin, which stored another form",
             hint="end that query with the version that made it, and start with a new checkpoint",
         )
+    check_format(call.get("format", 5))  # 5 did not say it at first
     return StoredStage(operator, call)
 
 

@@ -33,9 +33,11 @@ from streamjoin.errors import CallError
 from streamjoin.operators.judging import Judging
 from streamjoin.runtime.fragment import Entry
 from streamjoin.runtime.stage import Stage
+from streamjoin.spark.stored.bundles import unbundled
 from streamjoin.spark.stored.finish import state_variable, stored_stages
+from streamjoin.spark.stored.formats import readable
 from streamjoin.spark.stored.pages import Bindery
-from streamjoin.state import table_from_bytes
+from streamjoin.state import Snapshot, table_from_bytes
 from streamjoin.state.batch import RESERVED_PREFIX
 
 MEASURED_SCHEMA: Final = "owner string, name string, bytes long, rows long, first long, last long"
@@ -44,7 +46,7 @@ _MEASURED_ARROW: Final = pa.schema([
     ("first", pa.int64()), ("last", pa.int64()),
 ])  # fmt: skip
 _NOT_ROWS: Final = re.compile(
-    r"\d+:(area\d+/(matched|pieces|ends)/|(waiting|pending|catalogue|members|groups|pieces|there)/|unknown\d+/)|out:"
+    r"\d+:(area\d+/(matched|pieces|ends)/|(waiting|pending|catalogue|members|groups|pieces|there)/|unknown\d+/)|(in|out):"
 )
 
 
@@ -100,7 +102,10 @@ def stored_state(spark: SparkSession, checkpoint: str) -> list[StoredInput]:
             stage.operator,
             plan.stages[stage.number],
             plan.axis or TimeAxis.INTEGER,
-            {owner: json.loads(text) for owner, text in manifests.selectExpr("to_json(key)", "value.json").collect()},
+            {
+                owner: readable(Snapshot(json.loads(text))).manifest
+                for owner, text in manifests.selectExpr("to_json(key)", "value.json").collect()
+            },
             [MeasuredBlob(*blob) for blob in contents.mapInArrow(measure, MEASURED_SCHEMA).collect()],
         )
     return sorted(stored, key=lambda one: (one.operator, one.bucket, one.input is None, one.input or 0))
@@ -113,9 +118,9 @@ def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         *small, contents = batch.columns
         for owner, name, page, pages, content in zip(*(column.to_pylist() for column in small), contents, strict=True):
             blob = bindery.add((owner, name), page, pages, content.as_buffer())
-            if blob is not None:
-                figures = times_of(table_from_bytes(blob)) if holds_rows(name) else (0, None, None)
-                values = [owner, name, len(blob), *figures]
+            for one, inside in () if blob is None else unbundled(name, blob):
+                figures = times_of(table_from_bytes(inside)) if holds_rows(one) else (0, None, None)
+                values = [owner, one, len(inside), *figures]
                 yield pa.record_batch([[value] for value in values], schema=_MEASURED_ARROW)
 
 
@@ -124,6 +129,8 @@ def holds_rows(name: str) -> bool:
 
     >>> [holds_rows(name) for name in ("0:area0/run/3f", "0:area0/matched/3f/7", "0:waiting1/3f", "0:held/3f")]
     [True, False, True, True]
+    >>> holds_rows("in:0/3f")  # counts that a recall target goes by
+    False
     """
     return _NOT_ROWS.match(name) is None
 
@@ -142,7 +149,7 @@ def inputs_of(
 ) -> Iterator[StoredInput]:
     """One stage's manifests, by the key of their bucket, and its blobs, put together by bucket and input."""
     kept: dict[tuple[str, int | None], list[MeasuredBlob]] = defaultdict(list)
-    for blob in blobs:
+    for blob in (each for each in blobs if each.name in manifests[each.owner]["blobs"]):  # some in a bundle are gone
         kept[blob.owner, input_of(blob.name, stage, manifests[blob.owner])].append(blob)
     for owner, manifest in manifests.items():
         progress = progress_in(stage, manifest)

@@ -7,6 +7,7 @@ which is loaded when rows come.
 
 from __future__ import annotations
 
+import json
 import pickle
 import uuid
 from collections.abc import Callable, Iterator
@@ -52,7 +53,8 @@ class StageProcessor(StatefulProcessor):
         self.name = uuid.uuid4().hex
         self.stage = cloudpickle.dumps(stage)  # type: ignore[no-untyped-call]
         self.labels, self.idle_timer = labels, idle_timer
-        self.call, self.identity = {**call, "stage": stage.number}, identity
+        self.call = json.dumps({**call, "stage": stage.number, "identity": identity})
+        self.identity = identity
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state variables."""

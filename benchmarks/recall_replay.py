@@ -1,0 +1,239 @@
+"""A replay of two streams in micro-batches: what our controller does, what rivals do, and what is true.
+
+The truth by the rule that a purging operator follows (`streamjoin.operators.recall.needs`, and the tests beside it): a
+pair is lost iff its rows came in different micro-batches, and the progress of the later row's input had reached the end
+of the earlier row. So of each pair that can be lost at all, the later row's micro-batch and that end are enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.disorder import Both, Times
+from streamjoin.algebra import NEVER
+from streamjoin.operators.recall.controller import Aim
+from streamjoin.operators.recall.counts import MOST_BITS, Counts, counted, fitted
+from streamjoin.operators.recall.model import Met, RecallModel, RunningRecall
+from streamjoin.operators.recall.needs import lost_at, tails
+from streamjoin.runtime.recall import MOST_REPORTED, finest
+
+Progress = list[Times]  # of each input, BEFORE each micro-batch, and after the last
+_CHUNK: Final = 1 << 22
+
+
+@dataclass
+class Replay:
+    """Two streams, cut at the same arrival times; both windows are as long."""
+
+    streams: Both
+    size: int
+    window: int
+    period: int
+    batch: list[Times] = field(init=False)
+    largest: Progress = field(init=False)
+    steps: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        first = min(int(each.arrival[0]) for each in self.streams)
+        self.batch = [(each.arrival - first) // self.size for each in self.streams]
+        self.steps = int(max(each[-1] for each in self.batch)) + 1
+        self.largest = []
+        for stream, batch in zip(self.streams, self.batch, strict=True):
+            most = np.full(self.steps + 1, NEVER)
+            np.maximum.at(most, batch + 1, stream.ts)
+            self.largest.append(np.maximum.accumulate(most))
+
+    # -- the truth -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sorted(self) -> list[tuple[Times, Times, Times]]:
+        """Of each input by key and time: one number for both, the time stamp, the micro-batch."""
+        made = []
+        for stream, batch in zip(self.streams, self.batch, strict=True):
+            order = np.lexsort((stream.ts, stream.key))
+            made.append((self._keys(stream.key, stream.ts)[order], stream.ts[order], batch[order]))
+        return made
+
+    @cached_property
+    def begin(self) -> int:
+        return min(int(each.ts.min()) for each in self.streams)
+
+    def _keys(self, key: Times, ts: Times) -> Times:
+        return key * (1 << 46) + np.clip(ts - self.begin, 0, (1 << 46) - 1)
+
+    @cached_property
+    def pairs(self) -> Times:
+        """True results by the period of their time stamp."""
+        periods = int((max(int(each.ts.max()) for each in self.streams) - self.begin) // self.period) + 1
+        total = np.zeros(periods, np.int64)
+        for number, stream in enumerate(self.streams):
+            keys = self._sorted[1 - number][0]
+            # Partners with a smaller time stamp; of equal ones each pair is counted once.
+            low = np.searchsorted(keys, self._keys(stream.key, stream.ts - self.window + 1))
+            high = np.searchsorted(keys, self._keys(stream.key, stream.ts), "left" if number else "right")
+            np.add.at(total, (stream.ts - self.begin) // self.period, np.maximum(high - low, 0))
+        return total
+
+    @cached_property
+    def endangered(self) -> list[tuple[Times, Times, Times]]:
+        """Pairs that slack 0 loses, by the later row's input: its micro-batch, the end of the other, the period."""
+        return [self._endangered(number) for number in (0, 1)]
+
+    def _endangered(self, number: int) -> tuple[Times, Times, Times]:
+        stream, batch, window = self.streams[number], self.batch[number], self.window
+        keys, ts, others = self._sorted[1 - number]
+        bound = self.largest[number][batch]
+        rows = np.flatnonzero(bound > stream.ts)
+        mine = stream.ts[rows]
+        low = np.searchsorted(keys, self._keys(stream.key[rows], mine - window + 1))
+        last = np.minimum(mine + window - 1, bound[rows] - window)
+        high = np.searchsorted(keys, self._keys(stream.key[rows], last), "right")
+        count = np.where(last > mine - window, np.maximum(high - low, 0), 0)
+        found: list[Any] = []
+        for some in np.array_split(np.arange(len(rows)), max(1, int(count.sum()) // _CHUNK)):
+            size = count[some]
+            partner = np.arange(int(size.sum())) + np.repeat(low[some] - np.cumsum(size) + size, size)
+            row = np.repeat(rows[some], size)
+            real = others[partner] < batch[row]
+            row, partner = row[real], partner[real]
+            period = (np.maximum(stream.ts[row], ts[partner]) - self.begin) // self.period
+            found.append((batch[row], ts[partner] + window, period))
+        one, two, three = (np.concatenate([part[at] for part in found]) for at in range(3))
+        return one, two, three
+
+    def lost(self, progress: Progress) -> Times:
+        """True results that are lost, by period."""
+        gone = np.zeros(len(self.pairs), np.int64)
+        for number, (batch, end, period) in enumerate(self.endangered):
+            np.add.at(gone, period[end <= progress[number][batch]], 1)
+        return gone
+
+    def kept(self, progress: Progress, since: int = 0) -> float:
+        """Rows that are kept after a micro-batch, on average: until the other input's progress passes their end.
+
+        `since`: only after so many periods.
+        """
+        first = int(np.searchsorted(np.minimum(*self.largest), self.begin + since * self.period)) if since else 0
+        rows = 0
+        for number, stream in enumerate(self.streams):
+            gone = np.searchsorted(progress[1 - number][1:], stream.ts + self.window)
+            came = np.maximum(self.batch[number], first)
+            rows += int(np.maximum(gone - came, 0).sum())
+        return rows / max(1, self.steps - first)
+
+    def fixed(self, slacks: tuple[int, int]) -> Progress:
+        """Progress with fixed slacks."""
+        return [np.where(most == NEVER, NEVER, most - slack) for most, slack in zip(self.largest, slacks, strict=True)]
+
+    # -- ours ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def step(self) -> int:
+        return finest((self.window, self.window))
+
+    def counts(self, step: int) -> list[list[Counts | None]]:
+        """What tasks report, by micro-batch."""
+        made: list[list[Counts | None]] = [[None, None] for _ in range(self.steps)]
+        for number, (stream, batch) in enumerate(zip(self.streams, self.batch, strict=True)):
+            cuts = np.searchsorted(batch, np.arange(self.steps + 1))
+            for at in range(self.steps):
+                some = slice(cuts[at], cuts[at + 1])
+                if cuts[at] < cuts[at + 1]:
+                    counts = counted(stream.key[some], stream.ts[some], width=step, bits=MOST_BITS)
+                    made[at][number] = fitted(counts, MOST_REPORTED, self.window // 2)
+        return made
+
+    def run(self, aims: list[Aim]) -> list[Ours]:
+        """Our controllers, one for each aim; aims differ in what no micro-batch is measured by: the target."""
+        models = [RecallModel(aim, (self.window, self.window)).build() for aim in aims]
+        ours = [Ours(aim, [np.full(self.steps + 1, NEVER) for _ in (0, 1)]) for aim in aims]
+        for at, counts in enumerate(self.counts(aims[0].step)):
+            met = models[0].meet(counts)
+            for model, mine in zip(models, ours, strict=True):
+                self._decide(model, met, at, mine)
+        return ours
+
+    def _decide(self, model: RunningRecall, met: Met, at: int, mine: Ours) -> None:
+        told = list(model.promised)
+        for number in (0, 1):
+            if told[number] != NEVER:
+                slack = int(self.largest[number][at]) - told[number]
+                mine.lost += lost_at(met.needs[number], slack, model.controller.edges)
+        mine.pairs += met.pairs
+        model.decide(met, [int(most[at + 1]) for most in self.largest], told)
+        for number in (0, 1):
+            mine.progress[number][at + 1] = model.promised[number]
+
+    # -- rivals --------------------------------------------------------------------------------------------------------
+
+    def hindsight(self, edges: Times) -> tuple[list[Any], list[Times]]:
+        """For `best_fixed`: results lost by period, and rows kept, at each slack of each input."""
+        lost, rows = [], []
+        for number, (batch, end, period) in enumerate(self.endangered):
+            need = self.largest[number][batch] - end
+            table = np.zeros((len(self.pairs), len(edges)))
+            np.add.at(table, (period, np.searchsorted(edges, need, "right") - 1), 1)
+            lost.append(tails(table))
+            ends, came = self.streams[1 - number].ts + self.window, self.batch[1 - number]
+            most = self.largest[number][1:]
+            kept = [np.maximum(np.searchsorted(most, ends + slack) - came, 0).sum() / self.steps for slack in edges]
+            rows.append(np.array(kept))
+        return lost, rows
+
+    def best_fixed(self, known: tuple[list[Any], list[Times]], target: float, share: float = 0.95) -> float:
+        """The fewest kept rows of a fixed pair of slacks that reaches the target in a share of the periods."""
+        (lost0, lost1), (rows0, rows1) = known
+        there = self.pairs > 0
+        allowed = (1 - target) * self.pairs[there]
+        best, at = np.inf, lost1.shape[1] - 1
+
+        def good(one: int, two: int) -> bool:
+            return bool((lost0[there, one] + lost1[there, two] <= allowed).mean() >= share)
+
+        for one in range(lost0.shape[1]):
+            if good(one, at):
+                while at > 0 and good(one, at - 1):
+                    at -= 1
+                best = min(best, float(rows0[one] + rows1[at]))
+        return best
+
+    def k_slack(self) -> tuple[Progress, float, float]:
+        """MP-K-slack before a join that expects order: progress, rows in buffer and windows, seconds a row waits.
+
+        The largest delay so far is K; a row leaves the buffer when the largest time stamp is K beyond it.
+        """
+        progress = []
+        for stream, batch, most in zip(self.streams, self.batch, self.largest, strict=True):
+            slack = np.zeros(self.steps + 1, np.int64)
+            known = most[batch] != NEVER
+            np.maximum.at(slack, batch[known] + 1, np.maximum(0, most[batch[known]] - stream.ts[known]))
+            reached = np.where(most == NEVER, NEVER, most - np.maximum.accumulate(slack))
+            progress.append(np.maximum.accumulate(reached))
+        rows, waited = 0, 0
+        for number, stream in enumerate(self.streams):
+            batch = self.batch[number]
+            window = np.searchsorted(progress[1 - number][1:], stream.ts + self.window)
+            buffer = np.maximum(np.searchsorted(progress[number][1:], stream.ts), batch)
+            rows += int((np.maximum(window, buffer) - batch).sum())
+            waited += int((buffer - batch).sum())
+        count = sum(len(stream.ts) for stream in self.streams)
+        return progress, rows / self.steps, waited / count * self.size / 1e6
+
+
+@dataclass
+class Ours:
+    """What our controller did for one aim: progress, and what it believes to have lost."""
+
+    aim: Aim
+    progress: Progress
+    lost: float = 0.0
+    pairs: float = 0.0
+
+    @property
+    def predicted(self) -> float:
+        """Predicted recall over the whole run."""
+        return 1 - self.lost / self.pairs

@@ -1,0 +1,159 @@
+"""Everything that comes before a job's query starts: `run` goes on from here, `explain` stops here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamjoin as sj
+from streamjoin import CallError
+from streamjoin.api import buckets_by_default, buckets_of, check_goes_on, was_finished
+from streamjoin.cli.arguments import by_name, for_all_or_by_name
+from streamjoin.cli.bad_rows import check_bad_rows, good_part
+from streamjoin.cli.ending import Ending
+from streamjoin.cli.job import QueryOptions, check_names, load_job, run_job
+from streamjoin.cli.kept import kept_shapes
+from streamjoin.cli.local_spark import local_spark
+from streamjoin.cli.output import check_places, check_unwritten
+from streamjoin.cli.tables import UNKNOWN, Shape, kind_of, named_paths, read_stream, read_table
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A command, read and checked as far as that goes without Spark."""
+
+    job: Path
+    streams: Mapping[str, Path]
+    tables: Mapping[str, Path]
+    out: Path | None
+    checkpoint: Path | None
+    ending: Ending
+    files_per_batch: int | None
+    query: QueryOptions
+    schemas: Mapping[str, str]
+    bad_rows: Path | None
+    master: str | None
+    buckets: int | None
+
+    @staticmethod
+    def of(
+        job: Path,
+        stream: list[str] | None,
+        table: list[str] | None,
+        out: Path | None,
+        checkpoint: Path | None,
+        available_now: bool,
+        finish: bool,
+        files_per_batch: int | None,
+        trigger: str | None,
+        time: list[str] | None,
+        lateness: list[str] | None,
+        schema: list[str] | None,
+        bad_rows: Path | None,
+        master: str | None,
+        buckets: int | None,
+    ) -> Asked:
+        """From the options as they were typed."""
+        inputs, tables = named_paths([*(stream or []), *(table or [])]), named_paths(table or [])
+        schemas = by_name(schema, "--schema", 'R="k string, v int"')
+        for name in schemas:
+            if name not in inputs:
+                raise CallError(f"--schema names an input {name!r}, which was not given", hint=f"add {name}=PATH")
+        return Asked(
+            job,
+            {name: path for name, path in inputs.items() if name not in tables},
+            tables,
+            out,
+            checkpoint,
+            Ending(available_now, finish, trigger),
+            files_per_batch,
+            QueryOptions(for_all_or_by_name(time, "--time"), for_all_or_by_name(lateness, "--lateness")),
+            schemas,
+            bad_rows,
+            master,
+            buckets,
+        )
+
+    @property
+    def inputs(self) -> dict[str, Path]:
+        """All inputs by name."""
+        return {**self.streams, **self.tables}
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A job's frame, and what it is made from: streams with the rows that do not fit, and the shapes of all inputs."""
+
+    spark: Any
+    frame: Any
+    streams: Mapping[str, Any]
+    shapes: Mapping[str, Shape]
+    over: bool  # the query of the checkpoint was finished
+
+
+def prepare(asked: Asked) -> Ready:
+    """Read the inputs, call the job, and see that its frame can go on from the checkpoint."""
+    # Everything that can be wrong without Spark is found before it starts.
+    known = known_shapes(asked)
+    kinds = {name: kind_of(path, known.get(name, UNKNOWN)) for name, path in asked.inputs.items()}
+    check_bad_rows(asked.bad_rows, {name: kinds[name] for name in asked.streams})
+    if asked.out is not None and asked.checkpoint is not None:
+        check_places(asked.out, asked.checkpoint)
+    function = load_job(asked.job, asked.query)
+    check_names(function, asked.inputs)
+    spark = local_spark(asked.master, asked.buckets)
+    check_master(spark, asked.master)
+    place = None if asked.checkpoint is None else str(asked.checkpoint.resolve())
+    over = place is not None and was_finished(spark, place)
+    if over and asked.out is not None and asked.checkpoint is not None:
+        # A command that was stopped while it wrote what was held goes on there; the query itself is over.
+        check_unwritten(asked.out, asked.checkpoint, finish=asked.ending.finish)
+    begun = sj.checkpoint(place, spark) if place is not None and not over else None
+    buckets = None if begun is None else begun.buckets
+    check_buckets(asked, buckets)
+    streams = {
+        name: read_stream(spark, path, asked.files_per_batch, known.get(name, UNKNOWN), bad_rows=bool(asked.bad_rows))
+        for name, path in asked.streams.items()
+    }
+    frames = {name: good_part(frame) for name, frame in streams.items()}
+    frames |= {name: read_table(spark, path, known.get(name, UNKNOWN)) for name, path in asked.tables.items()}
+    with buckets_by_default(spark, asked.buckets or buckets):
+        frame = run_job(function, spark, frames)
+    if asked.buckets is not None and buckets_of(frame) not in (None, asked.buckets):
+        raise CallError(
+            f"--buckets {asked.buckets} is for a job that does not say it, and {function.__name__} has "
+            f"buckets={buckets_of(frame)}",
+            hint="leave one of the two out",
+        )
+    if asked.streams:
+        asked.ending.check(frame, function.__name__)
+    if begun is not None:
+        check_goes_on(frame, begun)
+    return Ready(spark, frame, streams, {name: Shape(kinds[name], each.schema) for name, each in frames.items()}, over)
+
+
+def known_shapes(asked: Asked) -> dict[str, Shape]:
+    """What is known of the inputs: what the query has begun with, and before that what the command says."""
+    known = kept_shapes(asked.checkpoint)
+    for name, columns in asked.schemas.items():
+        known[name] = Shape(known.get(name, UNKNOWN).kind, columns)
+    return known
+
+
+def check_master(spark: Any, master: str | None) -> None:
+    """Refuse a session that runs elsewhere."""
+    running = getattr(spark, "sparkContext", None)
+    if master is not None and running is not None and running.master != master:
+        raise CallError(f"--master is {master}, and there is a session already, on {running.master}")
+
+
+def check_buckets(asked: Asked, begun: int | None) -> None:
+    """Refuse another number of buckets than a query was begun with."""
+    if None not in (asked.buckets, begun) and asked.buckets != begun:
+        raise CallError(
+            f"--buckets is {asked.buckets}, and the query of {asked.checkpoint} was begun with {begun}, into which its "
+            "state is cut",
+            hint="leave --buckets out: a query keeps its own",
+        )

@@ -1,0 +1,196 @@
+"""The controller: how much slack is enough for a share of the true results. Event time only; no clock, no chance.
+
+After each micro-batch in which `T`, the smaller of the inputs' largest time stamps, enters a new interval:
+
+    1  groups of max(interval, period / 12) of event time hold needs, pairs, what was lost, and rows
+    2  it looks back over max(period, 4 x the largest slack) = n periods: share(d) = loss / pairs, N = pairs per period
+    3  var(d) = sum of squared residuals (a group's loss - share x its pairs) / (groups - 1) x groups / n x (1 + 1 / n),
+       made monotone: how much one period's loss may differ from the mean, and how well the mean is known
+    4  of all pairs of slacks with mean_0 + mean_1 + 1.64 sqrt(var_0 + var_1) <= (1 - q) N - 0.5 max(0, debt) the one
+       that keeps the fewest rows; debt = lost - (1 - q) pairs over the last ten periods
+    5  progress never falls, and moves at most twice as fast as the largest time stamp (see `model`)
+    6  in the first sixth of a period slack is the largest need seen; `initial` is a minimum for twice its length
+
+No pairs heard: nothing is decided. A target of 0 keeps the bare window; one of 1 always keeps `max_delay`.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+import zlib
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from streamjoin.algebra.interval import Times
+from streamjoin.operators.recall.needs import Floats, ladder, tails
+from streamjoin.state import Blobs, Snapshot
+
+MARGIN: Final = 1.64  # standard deviations of one period's loss
+REACH: Final = 4  # times the largest slack that statistics look back
+REPAY: Final = 0.5  # of a deficit, by the next period
+MEMORY: Final = 10  # periods over which a deficit is remembered
+GROUPS: Final = 12  # of a period
+START: Final = 6  # of a period, its first part
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What is aimed at, in ticks. `step` is the width of a cell, and the smallest step of a slack."""
+
+    target: float
+    period: int
+    interval: int
+    step: int
+    max_delay: int | None = None
+    initial: int = 0
+
+    @property
+    def longest(self) -> int:
+        """The largest slack that is considered."""
+        return self.max_delay if self.max_delay is not None else max(MEMORY * self.period, 2 * self.initial)
+
+    @property
+    def edges(self) -> Times:
+        """The slacks to choose from."""
+        return ladder(self.step, self.longest)
+
+
+@dataclass
+class Group:
+    """What was heard in a stretch of event time that begins at `begin`."""
+
+    begin: int
+    needs: Floats
+    pairs: float = 0.0
+    lost: float = 0.0
+    rows: Floats = field(default_factory=lambda: np.zeros(2))
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def to_bytes(self) -> bytes:
+        """To be stored."""
+        head = np.array([self.begin], "<i8").tobytes()
+        numbers = np.concatenate([[self.pairs, self.lost], self.rows, self.needs.ravel()])
+        return head + zlib.compress(numbers.astype("<f8").tobytes(), 1)
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> Group:
+        """The inverse of `to_bytes`."""
+        begin = int(np.frombuffer(bytes(stored[:8]), "<i8")[0])
+        numbers = np.frombuffer(zlib.decompress(bytes(stored[8:])), "<f8")
+        pairs, lost = numbers[:2].tolist()
+        return Group(begin, numbers[4:].reshape(2, -1).copy(), pairs, lost, numbers[2:4].copy())
+
+
+class Controller:
+    """Hears of each micro-batch, says the slacks of both inputs."""
+
+    def __init__(self, aim: Aim) -> None:
+        self.aim, self.edges = aim, aim.edges
+        self.groups: deque[Group] = deque()
+        self.first: int | None = None  # T when it was first known
+        self.now: int | None = None
+        self.decided: int | None = None  # T of the last decision
+        self.slack = np.full(2, aim.longest if aim.target >= 1 else 0, np.int64)
+        self.most = np.zeros(2, np.int64)  # the smallest slack that would have lost nothing so far, by its place
+        self.predicted = 1.0
+
+    def hear(self, now: int, needs: Floats, pairs: float, lost: float, rows: Floats) -> Times:
+        """A micro-batch is over, and `T` is `now`. Both slacks."""
+        aim = self.aim
+        if self.first is None or self.now is None:
+            self.first = self.now = now
+        if not self.groups or now - self.groups[-1].begin >= max(aim.interval, aim.period // GROUPS):
+            self.groups.append(Group(self.now, np.zeros_like(needs)))
+        last, self.now = self.groups[-1], now
+        last.needs += needs
+        last.pairs, last.lost, last.rows = last.pairs + pairs, last.lost + lost, last.rows + rows
+        for number in (0, 1):
+            found = np.flatnonzero(needs[number])
+            self.most[number] = max(self.most[number], found[-1] + 1 if len(found) else 0)
+        if 0 < aim.target < 1:
+            self._adapt(now)
+        held = aim.initial if now - self.first < 2 * aim.initial and aim.target > 0 else 0
+        return np.minimum(np.maximum(self.slack, held), aim.longest)
+
+    def _adapt(self, now: int) -> None:
+        aim = self.aim
+        assert self.first is not None
+        if (now - self.first) * START < aim.period:
+            self.slack = self.edges[np.minimum(self.most, len(self.edges) - 1)]
+        elif self.decided is None or now // aim.interval > self.decided // aim.interval:
+            self.decided, self.slack = now, self._choose(now)
+
+    def _choose(self, now: int) -> Times:
+        aim = self.aim
+        far, memory = max(aim.period, REACH * int(self.slack.max())), MEMORY * aim.period
+        while len(self.groups) > 1 and self.groups[1].begin < now - max(memory, far):
+            self.groups.popleft()
+        debt = sum(each.lost - (1 - aim.target) * each.pairs for each in self.groups if each.begin >= now - memory)
+        recent = [each for each in self.groups if each.begin >= now - far] or [self.groups[-1]]
+        pairs = np.array([each.pairs for each in recent])
+        if pairs.sum() <= 0:
+            return self.slack
+        loss = tails(np.array([each.needs for each in recent]))
+        share = loss.sum(axis=0) / pairs.sum()
+        periods = max(now - recent[0].begin, aim.interval) / aim.period
+        wanted = pairs.sum() / periods
+        budget = max(0.0, (1 - aim.target) * wanted - REPAY * max(0.0, debt))
+        rows = np.sum([each.rows for each in recent], axis=0)
+        at = cheapest(share * wanted, variance(loss, pairs, share, periods), budget, rows[::-1], self.edges)
+        self.predicted = float(1 - share[0, at[0]] - share[1, at[1]])
+        return self.edges[list(at)]
+
+    def snapshot(self, name: str) -> Snapshot:
+        """To be stored. Groups that are over do not change any more: each is written once."""
+        numbers = [self.first, self.now, self.decided, self.slack.tolist(), self.most.tolist(), self.predicted]
+        over = list(self.groups)[:-1]
+        last = [base64.b64encode(group.to_bytes()).decode() for group in list(self.groups)[-1:]]
+        blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in over})
+        return Snapshot({"numbers": numbers, "groups": [group.name for group in over], "last": last}, blobs)
+
+    def restore(self, name: str, stored: Snapshot) -> None:
+        """The inverse of `snapshot`. With other slacks to choose from (another aim) what was learned is forgotten."""
+        kept, blobs = stored.manifest, stored.blobs
+        groups = [replace(Group.from_bytes(blobs[f"{name}/{each}"]), name=each) for each in kept["groups"]]
+        groups += [Group.from_bytes(base64.b64decode(text)) for text in kept["last"]]
+        self.first, self.now, self.decided, slack, most, self.predicted = kept["numbers"]
+        if any(group.needs.shape[1] != len(self.edges) for group in groups):
+            groups, most = [], [0, 0]
+        self.groups, self.most = deque(groups), np.array(most, np.int64)
+        self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
+
+
+def variance(loss: Floats, pairs: Floats, share: Floats, periods: float) -> Floats:
+    """How much a period's loss may differ from the mean at each slack, and how well that is known; falls with slack.
+
+    >>> variance(np.array([[[1.0]], [[3.0]]]), np.array([10.0, 10.0]), np.array([[0.2]]), 1.0).tolist()
+    [[8.0]]
+    """
+    residual = loss - share * pairs[:, None, None]
+    groups = len(pairs)
+    var = (residual**2).sum(axis=0) / max(1, groups - 1) * groups / periods * (1 + 1 / periods)
+    return np.maximum.accumulate(var[:, ::-1], axis=1)[:, ::-1]
+
+
+def cheapest(mean: Floats, var: Floats, budget: float, cost: Floats, edges: Times) -> tuple[int, int]:
+    """The places of the pair of slacks that costs least and loses no more than the budget, with a margin.
+
+    Both losses fall with slack, so the pairs that just suffice are a staircase: with more of one less of the other is
+    enough. `cost`: rows per tick of slack. Where nothing suffices, all there is.
+
+    >>> mean, none = np.array([[4.0, 1.0, 0.0], [2.0, 2.0, 0.0]]), np.zeros((2, 3))
+    >>> cheapest(mean, none, 3.0, np.array([1.0, 1.0]), np.array([0, 10, 20]))
+    (1, 0)
+    """
+    places = len(edges)
+    enough = mean[0][:, None] + mean[1] + MARGIN * np.sqrt(var[0][:, None] + var[1]) <= budget
+    first = np.where(enough.any(axis=1), np.argmax(enough, axis=1), places)
+    if (first == places).all():
+        return places - 1, places - 1
+    price = np.where(first < places, cost[0] * edges + cost[1] * edges[np.minimum(first, places - 1)], np.inf)
+    at = int(np.argmin(price))
+    return at, int(first[at])

@@ -1,0 +1,160 @@
+"""Rows per (class of keys, cell of time): all that a recall target must know of a stream.
+
+A *cell* is a stretch of time of a fixed width, a *class* the lowest bits of the hash of a row's keys: rows that match
+are of one class, whatever its bits. So counts become smaller in two ways, and both keep their meaning: fewer bits, and
+wider cells. Counts are whole numbers: in whatever order they are added, the sum is the same.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from streamjoin.algebra.interval import FOREVER, Times
+from streamjoin.kernels import count_cells, hash_integers
+
+MOST_BITS: Final = 16
+# From here on rows are counted in a table with a place for each class and cell, without sorting them.
+MANY_ROWS: Final = 1 << 16
+PLACES: Final = 1 << 18
+_COLUMNS: Final = 3
+# What halving classes must save to be worth it: where cells hold single rows, classes cost nothing.
+_WORTH: Final = 0.8
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows per class and cell, sorted by class, then cell. Class and cell are numbers, cell `c` begins at `c * width`.
+
+    >>> counted(np.array([7, 7, 7]), np.array([0, 4, 5]), width=5, bits=0).cell.tolist()
+    [0, 1]
+    """
+
+    width: int
+    bits: int
+    cls: Times
+    cell: Times
+    rows: Times
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    @property
+    def total(self) -> int:
+        """Rows in all."""
+        return int(self.rows.sum())
+
+    def with_bits(self, bits: int) -> Counts:
+        """The same rows in fewer classes."""
+        if bits >= self.bits:
+            return self
+        return _grouped(self.width, bits, self.cls & ((1 << bits) - 1), self.cell, self.rows)
+
+    def with_width(self, width: int) -> Counts:
+        """The same rows in wider cells; the width is a multiple of the one before."""
+        if width <= self.width:
+            return self
+        return _grouped(width, self.bits, self.cls, self.cell // (width // self.width), self.rows)
+
+    def since(self, time: int) -> Counts:
+        """Without the cells that end at or before a time."""
+        return self._some((self.cell + 1) * self.width > time)
+
+    def split(self, time: int) -> tuple[Counts, Counts]:
+        """The cells that begin before a time, and the others."""
+        before = self.cell * self.width < time
+        return self._some(before), self._some(~before)
+
+    def _some(self, mask: Any) -> Counts:
+        if mask.all():
+            return self
+        return Counts(self.width, self.bits, self.cls[mask], self.cell[mask], self.rows[mask])
+
+    def to_bytes(self) -> bytes:
+        """To be stored, small: classes and cells are written as steps from one to the next."""
+        table = np.stack([np.diff(self.cls, prepend=0), np.diff(self.cell, prepend=0), self.rows])
+        head = np.array([self.width, self.bits], "<i8").tobytes()
+        return head + zlib.compress(table.astype("<i8").tobytes(), 1)
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> Counts:
+        """The inverse of `to_bytes`."""
+        width, bits = np.frombuffer(bytes(stored[:16]), "<i8").tolist()
+        cls, cell, rows = np.frombuffer(zlib.decompress(bytes(stored[16:])), "<i8").reshape(_COLUMNS, -1)
+        return Counts(width, bits, np.cumsum(cls), np.cumsum(cell), rows.astype(np.int64))
+
+
+def _grouped(width: int, bits: int, cls: Times, cell: Times, rows: Times) -> Counts:
+    """Counts of what may occur several times, in any order."""
+    if not len(cell):
+        return Counts(width, bits, cls, cell, rows)
+    order = np.lexsort((cell, cls))
+    cls, cell, rows = cls[order], cell[order], rows[order]
+    first = np.flatnonzero(np.r_[True, (np.diff(cls) != 0) | (np.diff(cell) != 0)])
+    return Counts(width, bits, cls[first], cell[first], np.add.reduceat(rows, first))
+
+
+def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREVER) -> Counts:
+    """The counts of rows with these codes of keys and time stamps.
+
+    Many rows are counted in fewer classes, or wider cells, if the table of them would be large, or has more entries
+    than `most`.
+    """
+    if len(ts) < MANY_ROWS:
+        cls = hash_integers(group) & ((1 << bits) - 1) if bits else np.zeros(len(ts), np.int64)
+        return _grouped(width, bits, cls, ts // width, np.ones(len(ts), np.int64))
+    earliest, latest = int(ts.min()), int(ts.max())
+    while (span := latest // width - earliest // width + 1) > PLACES:
+        width *= 2
+    base, bits = earliest // width, min(bits, (PLACES // span).bit_length() - 1)
+    table = count_cells(group, ts, width, base, (1 << bits, span))
+    while bits and (entries := np.count_nonzero(table)) > most:
+        half = half_of(bits, int(np.count_nonzero(table.any(axis=1))))
+        fewer = table.reshape(-1, 1 << half, span).sum(axis=0)
+        if np.count_nonzero(fewer) > _WORTH * entries:
+            break
+        table, bits = fewer, half
+    cls, cell = np.nonzero(table)
+    return Counts(width, bits, cls, cell + base, table[cls, cell].astype(np.int64))
+
+
+def half_of(bits: int, classes: int) -> int:
+    """How many bits leave about half of the classes that there are."""
+    return min(bits, classes.bit_length()) - 1
+
+
+def together(parts: Sequence[Counts]) -> Counts:
+    """Counts of several parts of a stream in one: of the fewest bits, and the widest cells.
+
+    >>> one = counted(np.array([1]), np.array([8]), width=2, bits=0)
+    >>> both = together([one, one.with_width(4)])
+    >>> both.width, both.cell.tolist(), both.rows.tolist()
+    (4, [2], [2])
+    """
+    width, bits = max(part.width for part in parts), min(part.bits for part in parts)
+    if len(parts) == 1:
+        return parts[0]
+    same = [part.with_bits(bits).with_width(width) for part in parts]
+    return _grouped(width, bits, *(np.concatenate([getattr(each, name) for each in same]) for name in _NAMES))
+
+
+_NAMES: Final = ("cls", "cell", "rows")
+
+
+def fitted(counts: Counts, most: int, widest: int | None = None) -> Counts:
+    """Counts in at most so many entries: classes are halved where that helps, otherwise cells become twice as wide.
+
+    Cells wider than `widest` come last of all: in those rows cannot be told from rows of other windows.
+    """
+    while len(counts) > most:
+        fewer = counts.with_bits(half_of(counts.bits, len(np.unique(counts.cls)))) if counts.bits else counts
+        wide = widest is not None and 2 * counts.width > widest
+        if counts.bits and (wide or len(fewer) <= _WORTH * len(counts)):
+            counts = fewer
+        else:
+            counts = counts.with_width(2 * counts.width)
+    return counts

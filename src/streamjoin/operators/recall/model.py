@@ -1,0 +1,130 @@
+"""The recall of a join of two inputs: what is remembered of both, and the progress that is promised of each.
+
+A micro-batch is heard whole: the counts of both inputs, and how far each is. Then needs and pairs are added up, the
+controller says the slacks, and progress follows: the largest time stamp less the slack. It never falls and moves at
+most twice as fast as the largest time stamp, so that slack falls no faster than it can rise.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamjoin.algebra.interval import NEVER
+from streamjoin.operators.recall.controller import Aim, Controller
+from streamjoin.operators.recall.counts import Counts
+from streamjoin.operators.recall.needs import Floats, lost_at
+from streamjoin.operators.recall.seen import Alike, Seen
+from streamjoin.state import Snapshot
+
+
+@dataclass(frozen=True)
+class RecallModel:
+    """A join of two inputs to a recall target: the aim, and how long rows of each input are valid."""
+
+    aim: Aim
+    windows: tuple[int, int]
+
+    def build(self) -> RunningRecall:
+        """Nothing has been heard yet."""
+        return RunningRecall(self)
+
+
+@dataclass(frozen=True)
+class Met:
+    """What a micro-batch brought: needs of pairs by input and place on the ladder, all pairs, rows by input."""
+
+    needs: Floats
+    pairs: float
+    rows: Floats
+
+
+class RunningRecall:
+    """What is known of a join. Inputs are 0 and 1."""
+
+    def __init__(self, config: RecallModel) -> None:
+        self.config = config
+        self.controller = Controller(config.aim)
+        self.alike = Alike()
+        self.seen = [Seen(self.alike), Seen(self.alike)]
+        self.largest = [NEVER, NEVER]
+        self.promised = [NEVER, NEVER]
+
+    def hear(self, counts: list[Counts | None], largest: list[int], told: list[int]) -> None:
+        """A micro-batch: the new rows of both inputs, how far they are now, and which progress was in force so far."""
+        self.decide(self.meet(counts), largest, told)
+
+    def meet(self, counts: list[Counts | None]) -> Met:
+        """New rows meet those before. Rows of a micro-batch meet all others of it, whatever their order."""
+        edges = self.controller.edges
+        needs, pairs, rows = np.zeros((2, len(edges))), 0.0, np.zeros(2)
+        if counts[0] is not None and counts[1] is not None:
+            bits = [part.bits for seen in self.seen for _, part in seen.parts]
+            self.alike.learn(counts[0], counts[1], self._windows(0), bits)
+        for number, news in enumerate(counts):
+            others = self.seen[1 - number]
+            if news is not None and self.largest[number] != NEVER and others.parts:
+                needs[number] = others.needs_of(news, self.largest[number], self._windows(number), edges)
+        for number, news in enumerate(counts):
+            if news is not None:
+                pairs += self.seen[1 - number].pairs_with(news, self._windows(number))
+                rows[number] = news.total
+                self.seen[number].add(news)
+        return Met(needs, pairs, rows)
+
+    def decide(self, met: Met, largest: list[int], told: list[int]) -> None:
+        """Slack and progress after a micro-batch."""
+        lost = sum(
+            lost_at(met.needs[number], self.largest[number] - told[number], self.controller.edges)
+            for number in (0, 1)
+            if told[number] != NEVER and met.needs[number].any()
+        )
+        before, self.largest = self.largest, [max(pair) for pair in zip(self.largest, largest, strict=True)]
+        now = min(self.largest)
+        if now == NEVER:
+            return
+        slack = self.controller.hear(now, met.needs, met.pairs, lost, met.rows)
+        for number in (0, 1):
+            self._promise(number, int(slack[number]), before[number])
+            # A partner of a row that is as late as can be ends this long before the largest time stamp.
+            reach = self.config.aim.longest + sum(map(abs, self.config.windows))
+            self.seen[number].forget(now, reach)
+
+    def _windows(self, number: int) -> tuple[int, int]:
+        return self.config.windows[number], self.config.windows[1 - number]
+
+    def _promise(self, number: int, slack: int, before: int) -> None:
+        largest, last = self.largest[number], self.promised[number]
+        to = largest - slack
+        if last != NEVER:
+            to = min(to, last + 2 * (largest - before))
+        self.promised[number] = max(last, to)
+
+    @property
+    def slack(self) -> list[int]:
+        """How far the promised progress of each input is behind its largest time stamp."""
+        pairs = zip(self.largest, self.promised, strict=True)
+        return [0 if promised == NEVER else largest - promised for largest, promised in pairs]
+
+    def snapshot(self) -> Snapshot:
+        """To be stored."""
+        parts = [self.controller.snapshot("groups"), *(each.snapshot(str(at)) for at, each in enumerate(self.seen))]
+        manifest = {
+            "times": [self.largest, self.promised],
+            "alike": self.alike.to_json(),
+            "parts": [part.manifest for part in parts],
+        }
+        blobs: Any = ChainMap(*(part.blobs for part in parts))  # type: ignore[arg-type]
+        return Snapshot(manifest, blobs)
+
+    def restore(self, stored: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        self.largest, self.promised = stored.manifest["times"]
+        self.alike.restore(stored.manifest["alike"])
+        controller, *seen = [Snapshot(manifest, stored.blobs) for manifest in stored.manifest["parts"]]
+        self.controller.restore("groups", controller)
+        for at, each in enumerate(self.seen):
+            each.restore(str(at), seen[at])

@@ -1,0 +1,176 @@
+"""What a slack would lose: the model of recall, one function per formula.
+
+Input 0 is R, input 1 is S; a row of R is valid for `w_R`, one of S for `w_S` (either may be negative, as the bounds of
+an interval may be): they match iff `-w_S < s - r < w_R`. The slack of an input keeps rows of the *other* one.
+
+    need        of a pair whose rows came in different micro-batches: the largest time stamp that the later row's input
+                had before its micro-batch, less the end of the earlier row. The pair is lost iff need >= slack of the
+                later row's input.
+    loss(d)     how many pairs need d or more: the tail of a histogram of needs
+    recall      1 - (loss_0(d_0) + loss_1(d_1)) / pairs: a sum, because only the later member can lose a pair
+
+All of it from counts per (class, cell): a row stands in the middle of its cell, and partners lie evenly in theirs. With
+cells of one tick and a class per key it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from streamjoin.algebra.interval import Times
+from streamjoin.operators.recall.counts import Counts
+
+Floats = npt.NDArray[np.float64]
+
+GROWTH: Final = 1.04
+# Slices of windows at once: arrays of some megabytes.
+_CHUNK: Final = 1 << 18
+# Room for the number of a cell beside its class.
+_CELLS: Final = 1 << 44
+
+
+def ladder(step: int, top: int, growth: float = GROWTH) -> Times:
+    """Slacks to choose from: steps of `step`, then of 4 percent, up to `top`.
+
+    >>> ladder(10, 35).tolist()
+    [0, 10, 20, 30, 35]
+    """
+    edges = [0]
+    while edges[-1] < top:
+        edges.append(min(top, max(edges[-1] + step, int(edges[-1] * growth))))
+    return np.array(edges, np.int64)
+
+
+def tails(histogram: Floats) -> Floats:
+    """loss(d): what lies in a bin or above it, along the last axis.
+
+    >>> tails(np.array([1.0, 2.0, 4.0])).tolist()
+    [7.0, 6.0, 4.0]
+    """
+    return np.ascontiguousarray(np.cumsum(histogram[..., ::-1], axis=-1)[..., ::-1])
+
+
+def predicted_recall(needs: Floats, pairs: float, at: tuple[int, int]) -> float:
+    """The share of the pairs that is found with the slacks at these places of the ladder; 1 where there are none.
+
+    >>> predicted_recall(np.array([[3.0, 1.0], [0.0, 2.0]]), 10.0, (1, 0))
+    0.7
+    """
+    lost = float(needs[0, at[0] :].sum() + needs[1, at[1] :].sum())
+    return 1.0 if pairs <= 0 else 1.0 - lost / pairs
+
+
+def lost_at(needs: Floats, slack: int, edges: Times) -> float:
+    """How many of the pairs of a histogram need `slack` or more; within a bin they lie evenly.
+
+    >>> lost_at(np.array([4.0, 2.0, 1.0]), 5, np.array([0, 10, 20]))
+    5.0
+    """
+    at = max(0, int(np.searchsorted(edges, slack, "right")) - 1)
+    if at + 1 == len(edges):
+        return float(needs[at])
+    part = min(1.0, float(edges[at + 1] - slack) / float(edges[at + 1] - edges[at]))
+    return float(needs[at + 1 :].sum()) + float(needs[at]) * part
+
+
+def pairs_between(news: Counts, others: Counts, w_own: int, w_other: int) -> float:
+    """How many pairs rows make with those of the other input, as far as classes and windows say.
+
+    >>> from streamjoin.operators.recall.counts import counted
+    >>> one, keys = np.array([10]), np.array([0])
+    >>> others = counted(np.zeros(4, int), np.array([7, 8, 12, 13]), width=1, bits=0)
+    >>> pairs_between(counted(keys, one, width=1, bits=0), others, 3, 3)
+    2.0
+    """
+    news, others = _same_classes(news, others)
+    if not len(news) or not len(others):
+        return 0.0
+    keys, base = _keys(others)
+    low, high = _windows(news, base * others.width, w_own, w_other)
+    before = np.r_[0, np.cumsum(others.rows)].astype(np.float64)
+
+    def rows_before(position: Floats) -> Floats:
+        """Rows of smaller classes, and those of the same class before a position."""
+        cell = np.clip(np.floor(position / others.width), -1, _CELLS - 2).astype(np.int64)
+        at = np.searchsorted(keys, news.cls * _CELLS + cell + 1)
+        inside = np.minimum(at, len(keys) - 1)
+        part = np.where(keys[inside] == news.cls * _CELLS + cell + 1, position / others.width - cell, 0.0)
+        found: Floats = before[at] + part * others.rows[inside]
+        return found
+
+    met = rows_before(np.maximum(low, high)) - rows_before(low)
+    return float((news.rows * met).sum())
+
+
+def need_histogram(news: Counts, others: Counts, largest: int, windows: tuple[int, int], edges: Times) -> Floats:
+    """Of new rows of an input, the pairs with rows that the other one had before, by the slack that they need.
+
+    `largest`: the largest time stamp that the new rows' input had before them; `windows`: of its own rows, and of the
+    others'. Pairs that need nothing are left out: they are found with slack 0.
+    """
+    bins = np.zeros(len(edges))
+    news, others = _same_classes(news, others)
+    w_own, w_other = windows
+    late = _some(news, news.cell * news.width < largest)
+    if not len(late) or not len(others):
+        return bins
+    keys, base = _keys(others)
+    origin = base * others.width
+    low, high = _windows(late, origin, w_own, w_other)
+    ended = float(largest - w_other - origin)  # the last time stamp of a partner that ends by `largest`
+    for entry, partner, start, stop in _slices(late, keys, low, np.minimum(high, ended + 1), others.width):
+        need = np.floor(ended - (start + stop - 1) / 2).astype(np.int64)
+        weight = late.rows[entry] * others.rows[partner] * (stop - start) / others.width
+        place = np.maximum(np.searchsorted(edges, need, "right") - 1, 0)
+        bins += np.bincount(place, weight, len(edges))
+    return bins
+
+
+def _same_classes(one: Counts, two: Counts) -> tuple[Counts, Counts]:
+    bits = min(one.bits, two.bits)
+    return one.with_bits(bits), two.with_bits(bits)
+
+
+def _some(counts: Counts, mask: Any) -> Counts:
+    return Counts(counts.width, counts.bits, counts.cls[mask], counts.cell[mask], counts.rows[mask])
+
+
+def _keys(counts: Counts) -> tuple[Times, int]:
+    """One sorted number per entry, and the cell that counts as its first one; cells are numbered from one."""
+    base = int(counts.cell.min())
+    return counts.cls * _CELLS + (counts.cell - base + 1), base
+
+
+def _windows(news: Counts, origin: int, w_own: int, w_other: int) -> tuple[Floats, Floats]:
+    """From where to where partners of a row in the middle of its cell lie; a time stamp `t` fills `[t, t + 1)`."""
+    middle = (news.cell * news.width - origin).astype(np.float64) + news.width / 2
+    return middle - w_other + 0.5, middle + w_own - 0.5
+
+
+def _slices(
+    late: Counts, keys: Times, low: Floats, high: Floats, width: int
+) -> Iterator[tuple[Times, Times, Floats, Floats]]:
+    """The parts of partners' cells in the rows' windows: whose, in which cell, from where to where."""
+    first = np.clip(np.floor(low / width), -1, _CELLS - 2).astype(np.int64) + 1
+    last = np.clip(np.floor(high / width), -1, _CELLS - 2).astype(np.int64) + 1
+    begin = np.searchsorted(keys, late.cls * _CELLS + first)
+    end = np.searchsorted(keys, late.cls * _CELLS + last, "right")
+    size = np.where(high > low, np.maximum(end - begin, 0), 0)
+    entries = np.flatnonzero(size)
+    cuts = np.searchsorted(np.cumsum(size[entries]), np.arange(_CHUNK, size.sum() + _CHUNK, _CHUNK), "left") + 1
+    for some in np.split(entries, np.unique(np.minimum(cuts, len(entries)))):
+        count = size[some]
+        if not len(some):
+            continue
+        entry = np.repeat(some, count)
+        partner = (
+            np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin[some], count)
+        )
+        cell = ((keys[partner] % _CELLS) - 1).astype(np.float64) * width
+        start, stop = np.maximum(low[entry], cell), np.minimum(high[entry], cell + width)
+        real = stop > start
+        yield entry[real], partner[real], start[real], stop[real]

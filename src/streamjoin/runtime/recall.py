@@ -1,0 +1,194 @@
+"""A recall target as a lateness: two sources whose slack is decided together, by what all of their rows have told.
+
+    ToRecall     as it was asked for, before it is known what is joined
+    RecallSide   one source of a join: counts its rows where they are packed, and hears the counts of all tasks
+
+The report of each task has rows per (class of keys, cell of time) beside the largest time stamp, in a bounded number of
+entries. Every bucket hears the same and adds it up in the same order, so that all decide alike: any number of them
+gives the result of one.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from streamjoin.algebra import NEVER
+from streamjoin.algebra.interval import Mask, Times
+from streamjoin.operators.recall.controller import Aim
+from streamjoin.operators.recall.counts import MOST_BITS, Counts, counted, fitted, together
+from streamjoin.operators.recall.model import RecallModel, RunningRecall
+from streamjoin.runtime.lateness import LargestSeen, Lateness, Measuring, Report, RunningLateness, RunningSlack, Slack
+from streamjoin.state import Batch, Snapshot
+
+# Of a report: some hundred kilobytes at most, to every bucket.
+MOST_REPORTED: Final = 1 << 14
+# Rows of a task that are counted at once.
+AT_ONCE: Final = 1 << 20
+# Cells of both windows together.
+CELLS: Final = 40
+
+
+@dataclass(frozen=True)
+class ToRecall(Lateness):
+    """A recall target with all sizes in ticks. It runs as a `RecallSide`, when windows and keys are known."""
+
+    target: float
+    period: int
+    interval: int
+    granularity: int | None = None
+    max_delay: int | None = None
+    initial: int = 0
+
+    def side(self, number: int, windows: tuple[int, int], *, keyed: bool) -> RecallSide:
+        """The same for one of the two inputs of a join; `windows`: how long rows of each are valid."""
+        step = self.granularity or finest(windows)
+        aim = Aim(self.target, self.period, self.interval, step, self.max_delay, self.initial)
+        return RecallSide(RecallModel(aim, windows), number, MOST_BITS if keyed else 0)
+
+    def measure(self) -> Measuring:
+        raise NotImplementedError("a recall target is bound to a join first")
+
+    def build(self) -> RunningLateness:
+        raise NotImplementedError("a recall target is bound to a join first")
+
+    @property
+    def delay(self) -> int | None:
+        return None
+
+
+def finest(windows: tuple[int, int]) -> int:
+    """The width of cells in which rows of windows that are so long are counted.
+
+    >>> finest((2_000_000, 2_000_000)), finest((3, 3))
+    (100000, 1)
+    """
+    return max(1, sum(windows) // CELLS)
+
+
+@dataclass(frozen=True)
+class RecallSide(Lateness):
+    """One of the two sources of a join to a recall target. `bits` of the keys' hash make classes."""
+
+    model: RecallModel
+    number: int
+    bits: int
+
+    def measure(self) -> Measuring:
+        return CellsSeen(self.model.aim.step, self.bits)
+
+    def build(self) -> RunningLateness:
+        return self.build_beside({})
+
+    def build_beside(self, shared: dict[Any, Any]) -> RunningLateness:
+        both = shared.setdefault(self.model, Both(self.model.build()))
+        return RunningSide(both, self.number)
+
+    @property
+    def delay(self) -> int | None:
+        return None
+
+
+class CellsSeen(LargestSeen):
+    """Rows per class and cell, of those that can match anything. They are counted many at a time."""
+
+    def __init__(self, step: int, bits: int) -> None:
+        super().__init__()
+        self.step, self.bits = step, bits
+        self.waiting: list[tuple[Times, Times]] = []
+        self.parts: list[Counts] = []
+
+    def see(self, rows: Batch, keep: Mask | None = None) -> None:
+        super().see(rows)
+        group, ts = rows.group, rows.ts
+        if rows.matchable is not None:
+            keep = rows.matchable if keep is None else keep & rows.matchable
+        if keep is not None:
+            group, ts = group[keep], ts[keep]
+        self.waiting.append((group, ts))
+        if sum(len(times) for _, times in self.waiting) >= AT_ONCE:
+            self._count()
+
+    def _count(self) -> None:
+        group, ts = (np.concatenate(each) for each in zip(*self.waiting, strict=True))
+        self.waiting = []
+        if len(ts):
+            counts = counted(group, ts, width=self.step, bits=self.bits, most=MOST_REPORTED)
+            self.parts.append(fitted(counts, MOST_REPORTED, CELLS * self.step // 4))
+
+    def report(self) -> Report:
+        if self.waiting:
+            self._count()
+        if not self.parts:
+            return super().report()
+        counts = fitted(together(self.parts), MOST_REPORTED, CELLS * self.step // 4)
+        return super().report() | {"counts": base64.b64encode(counts.to_bytes()).decode()}
+
+
+class Both:
+    """The two sources of a join, in one bucket. It decides when both have settled, and anything was heard at all."""
+
+    def __init__(self, recall: RunningRecall) -> None:
+        self.recall = recall
+        self.counts: list[list[Counts]] = [[], []]
+        self.largest, self.told = [NEVER, NEVER], [NEVER, NEVER]
+        self.heard, self.settled = False, 0
+
+    def settle(self, number: int, told: int) -> None:
+        """All of a micro-batch's reports have been heard of a source."""
+        self.told[number], self.settled = told, self.settled + 1
+        if self.settled < len(self.told):
+            return
+        if self.heard:
+            news = [together(parts) if parts else None for parts in self.counts]
+            self.recall.hear(news, self.largest, self.told)
+        self.counts, self.heard, self.settled = [[], []], False, 0
+
+    def figures(self) -> dict[str, int]:
+        """What it aims at, what it expects to reach, and the slack of each input; shares in millionths."""
+        aim, expected = self.recall.config.aim.target, self.recall.controller.predicted
+        slack = {f"slack_{number}": each for number, each in enumerate(self.recall.slack)}
+        return {"target_ppm": round(aim * 1e6), "recall_ppm": round(expected * 1e6), **slack}
+
+    def snapshot(self) -> Snapshot:
+        """To be stored."""
+        return self.recall.snapshot()
+
+    def restore(self, stored: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        self.recall.restore(stored)
+
+
+class RunningSide(RunningSlack):
+    """What a bucket knows of one of the two sources."""
+
+    def __init__(self, both: Both, number: int) -> None:
+        super().__init__(Slack(0))
+        self.both, self.number = both, number
+
+    def heard(self, report: Report) -> None:
+        both = self.both
+        both.heard = True
+        if report["largest"] is not None:
+            self.seen = both.largest[self.number] = max(self.seen, report["largest"])
+        if "counts" in report:
+            both.counts[self.number].append(Counts.from_bytes(base64.b64decode(report["counts"])))
+
+    def settle(self, told: int) -> None:
+        self.both.settle(self.number, told)
+
+    @property
+    def progress(self) -> int:
+        """What was promised before, under another policy too, is not taken back."""
+        self.promised = max(self.promised, self.both.recall.promised[self.number])
+        return self.promised
+
+    def to_json(self) -> Any:
+        return [self.seen, self.progress]
+
+    def restore(self, stored: Any) -> None:
+        super().restore(stored)
+        self.both.largest[self.number] = self.seen

@@ -1,0 +1,120 @@
+"""The replay of streams out of order on small data: its truth is what a join finds, its rivals what they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks import recall
+from benchmarks.disorder import DATA, MS, SECOND, Both
+from benchmarks.recall_replay import Replay
+from streamjoin.algebra import NEVER, Equals, Range
+from streamjoin.cli import app
+from streamjoin.operators.recall.controller import Aim
+from streamjoin.plan.in_process import InProcess
+from streamjoin.plan.relation import Join, Stream
+from streamjoin.runtime.recall import ToRecall
+from tests.function_trees import plan_of, tree
+from tests.in_process import plan_of as plan_of_tree
+
+GENERATED = [name for name, data in DATA.items() if not data.real]
+SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
+
+
+def small(name: str, seconds: float = 40) -> Both:
+    return DATA[name].draw(7, seconds)
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_streams_are_seeded_and_in_order_of_arrival(name: str) -> None:
+    one, two = small(name), small(name)
+    for mine, again in zip(one, two, strict=True):
+        assert np.array_equal(mine.ts, again.ts)
+        assert (np.diff(mine.arrival) >= 0).all()
+        assert (mine.arrival >= mine.ts).all(), "nobody arrives before it is sent"
+    assert not np.array_equal(one[0].ts[:50], one[1].ts[:50])
+
+
+@pytest.mark.parametrize("name", ["D1", "D2"])
+def test_the_football_streams_have_the_shape_of_the_document(name: str) -> None:
+    rate, mean, late, longest = {"D1": (8514, 34.133e-3, 0.83, 142.2), "D2": (10037, 29.597e-3, 0.87, 171)}[name]
+    streams = DATA[name].draw(1, DATA[name].seconds)
+    delay = np.concatenate([each.arrival - each.ts for each in streams]) / SECOND
+    assert len(delay) / DATA[name].seconds == pytest.approx(0.04 * rate, rel=0.02)
+    assert delay.mean() == pytest.approx(mean, rel=0.3)
+    assert delay.max() < longest
+    # At 4% of the rate fewer rows overtake one another; with the rate of the document it is this share.
+    body = 1 - 1 / (rate * {"D1": 10.4e-3, "D2": 14.2e-3}[name])
+    assert body > late
+
+
+def test_replayed_and_joined_give_the_same() -> None:
+    """The truth of the replay is what a stage finds: row for row it is lost or not by the same progress."""
+    streams = small("exp")
+    replay = Replay(streams, SECOND, 200 * MS, 10 * SECOND)
+    aim = Aim(0.9, 10 * SECOND, SECOND, replay.step)
+    (ours,) = replay.run([aim])
+    sides = [
+        Stream(name, tuple((f"{name}.{each}", each) for each in ("ts", "k")), "ts", Range(200 * MS)) for name in "RS"
+    ]
+    target = ToRecall(0.9, 10 * SECOND, SECOND)
+    join = Join(*sides, (Equals("R.k", "S.k"),))
+    plan = plan_of_tree(join, dict.fromkeys("RS", SCHEMA), dict.fromkeys("RS", target), late="join")
+    running, found = InProcess(plan), 0
+    for at in range(replay.steps):
+        rows = {}
+        for name, stream, batch in zip("RS", streams, replay.batch, strict=True):
+            some = batch == at
+            rows[name] = [pa.table({"ts": stream.ts[some], "k": stream.key[some]})]
+        found += sum(table.num_rows for table in running.micro_batch(rows))
+        told = running.running[0, 0].intake.progress()
+        assert told == [int(progress[at + 1]) for progress in ours.progress]
+    assert found == replay.pairs.sum() - replay.lost(ours.progress).sum()
+    assert 0.85 < found / replay.pairs.sum() < 1
+
+
+def test_the_best_fixed_pair_is_the_best_of_all() -> None:
+    replay = Replay(small("bimodal"), SECOND, 500 * MS, 10 * SECOND)
+    edges = np.array([0, 1, 4, 9, 16, 25]) * SECOND
+    best = replay.best_fixed(replay.hindsight(edges), 0.9)
+    tried = []
+    for one in edges:
+        for two in edges:
+            progress = replay.fixed((int(one), int(two)))
+            reached = replay.lost(progress) <= 0.1 * replay.pairs
+            if reached[replay.pairs > 0].mean() >= 0.95:
+                tried.append(replay.kept(progress))
+    assert best == pytest.approx(min(tried))
+
+
+def test_k_slack_waits_for_the_largest_delay() -> None:
+    replay = Replay(small("bimodal"), SECOND, 500 * MS, 10 * SECOND)
+    progress, rows, waits = replay.k_slack()
+    for reached, most in zip(progress, replay.largest, strict=True):
+        known = most != NEVER
+        assert (np.diff(reached[known]) >= 0).all()
+        assert (reached[known] <= most[known]).all()
+        assert most[-1] - reached[-1] > 20 * SECOND, "one row was 30 s late"
+    assert waits > 5
+    assert rows > replay.kept(progress), "its buffer is beside the windows"
+
+
+def test_the_command_prints_cases_and_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DATA, "exp", replace(DATA["exp"], period=20))
+    monkeypatch.setattr(recall, "QUICK", ((0.99,), (200 * MS,), (SECOND,), 0.01))
+    shown = CliRunner().invoke(app, ["bench", "recall", "--quick", "--only", "exp"])
+    assert shown.exit_code == 0, shown.output
+    assert "prediction off" in shown.output
+    assert "0.99" in shown.output
+    wrong = CliRunner().invoke(app, ["bench", "recall", "--only", "nobody"])
+    assert wrong.exit_code == 1
+    assert "there is no question 'nobody'" in wrong.output
+
+
+def test_plans_are_bound_by_windows() -> None:
+    both = plan_of(tree("keys"), dict.fromkeys("01", ToRecall(0.9, 100, 10)), late=("join", "join"))
+    assert {source.lateness.model.windows for source in both.sources} == {(5, 5)}  # type: ignore[attr-defined]

@@ -1,0 +1,100 @@
+"""One small suite for every way to deploy: batch, stream, restart, figures, finish; its results can be compared.
+
+    suite(spark, folder)                     in a session that is there: local, a cluster's, Spark Connect's
+    python -m tests.deployments JSON FOLDER  in a driver of its own, with `sj.session(**JSON)`; prints one line of JSON
+
+Executors need streamjoin and nothing of the tests: no function of this file goes to a worker by name.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from tests.spark.streams import SLACK, Source, random_rows
+
+Results = dict[str, Any]
+
+
+def joined(source: Source, *, streaming: bool) -> DataFrame:
+    """An outer join that holds rows back, in order: it has state, and something is left at the end."""
+    options: dict[str, Any] = {"time": "ts", "window": sj.Range("7 seconds"), "by": "k", "how": "left"}
+    frames = source.frames(streaming=streaming)
+    return sj.join(frames, **options, emit="ordered", lateness=sj.Grace(f"{SLACK} seconds"))
+
+
+def suite(spark: SparkSession, folder: Path) -> Results:
+    """The results of all parts, by name, as JSON would have them. `folder` is seen by the driver and all executors."""
+    rng, source = random.Random(11), Source(spark, folder)
+    sides = [random_rows(rng, 40) for _ in (0, 1)]
+    source.add([rows[:20] for rows in sides], pieces=2)
+    first = figures(source.start(joined(source, streaming=True)))
+    source.add([rows[20:] for rows in sides])
+    again = figures(source.start(joined(source, streaming=True)))
+    left, right = source.frames(streaming=False)
+    return {
+        "first": first,
+        "again": again,
+        "left": rows_of(spark.read.schema(joined(source, streaming=True).schema).parquet(str(source.out))),
+        "rest": rows_of(sj.finish(source.checkpoint, spark)),
+        "batch": rows_of(joined(source, streaming=False)),
+        "near": rows_of(sj.join_within(left, right, on=["v", "lo"], radius=1.0)),
+    }
+
+
+def rows_of(frame: DataFrame) -> list[list[Any]]:
+    """The rows, in an order of their own."""
+    return sorted(json.loads(json.dumps([list(row) for row in frame.collect()], default=str)), key=str)
+
+
+def figures(query: Any) -> dict[str, Any]:
+    """What a query says of itself when it has ended, and of every micro-batch; in whatever form it is asked."""
+    query.awaitTermination()
+    every = [steady(sj.from_progress(each)) for each in query.recentProgress]
+    assert every == [steady(sj.from_progress(each.json)) for each in query.recentProgress]
+    told = {"last": steady(sj.progress(query)), "every": every}
+    return json.loads(json.dumps(told, default=str))  # type: ignore[no-any-return]
+
+
+def steady(figures: dict[str, Any]) -> dict[str, Any]:
+    """Figures without names and durations, which no two runs share."""
+    joins = [
+        {name: value for name, value in join.items() if name not in ("seconds", "state_bytes")}
+        for join in figures["joins"].values()
+    ]
+    return {**figures, "joins": joins, "seconds": None}
+
+
+def where_workers_find_it(spark: SparkSession, tasks: int) -> list[str]:
+    """The folders from which workers load streamjoin."""
+
+    def found(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow
+
+        import streamjoin
+
+        for _ in batches:
+            yield pyarrow.RecordBatch.from_pydict({"path": [streamjoin.__file__]})
+
+    rows = spark.range(0, tasks, numPartitions=tasks).mapInArrow(found, "path string").distinct().collect()
+    return sorted(row.path for row in rows)
+
+
+def main(settings: dict[str, Any], folder: Path) -> None:
+    spark = sj.session(**settings)
+    results = suite(spark, folder)
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
+    print(json.dumps({"results": results, "partitions": partitions, "found": where_workers_find_it(spark, 4)}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]), Path(sys.argv[2]))

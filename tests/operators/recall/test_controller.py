@@ -1,0 +1,153 @@
+"""The controller: what it does at the bounds, and step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from streamjoin.algebra import NEVER
+from streamjoin.operators.recall.controller import Aim, Controller, cheapest, variance
+from streamjoin.operators.recall.model import RecallModel, RunningRecall
+from tests.operators.recall.streams import Streams, found_pairs, true_pairs
+
+WINDOWS = (40, 40)
+
+
+def run(streams: Streams, aim: Aim, running: RunningRecall | None = None) -> list[tuple[int, int]]:
+    """The progress after each micro-batch."""
+    model = running or RecallModel(aim, WINDOWS).build()
+    reached = []
+    largest = list(streams.largest())[1:]
+    for counts, after in zip(streams.counts(aim.step), largest, strict=True):
+        model.hear(counts, list(after), list(model.promised))
+        reached.append((model.promised[0], model.promised[1]))
+    return reached
+
+
+def drawn(seed: int, delay: int = 300, rows: int = 3000) -> Streams:
+    return Streams.drawn(np.random.default_rng(seed), rows, 20_000, delay, 50)
+
+
+@pytest.mark.parametrize("target", [0.8, 0.9, 0.95])
+def test_the_target_is_reached_and_not_by_keeping_everything(target: float) -> None:
+    streams = drawn(3)
+    progress = run(streams, Aim(target, 1000, 50, 2))
+    recall = found_pairs(streams, WINDOWS, progress) / true_pairs(streams, WINDOWS)
+    assert target <= recall <= target + (1 - target) * 0.75
+
+
+def test_a_target_of_0_keeps_the_bare_window() -> None:
+    streams = drawn(4)
+    assert run(streams, Aim(0.0, 1000, 50, 2)) == [
+        both if NEVER not in both else (NEVER, NEVER) for both in list(streams.largest())[1:]
+    ]
+
+
+def test_a_target_of_1_loses_nothing_within_the_largest_delay() -> None:
+    streams = drawn(5)
+    progress = run(streams, Aim(1.0, 1000, 50, 2, max_delay=350))
+    assert found_pairs(streams, WINDOWS, progress) == true_pairs(streams, WINDOWS)
+
+
+def test_no_slack_is_larger_than_the_largest_delay_allowed() -> None:
+    streams = drawn(6)
+    progress = run(streams, Aim(0.99, 1000, 50, 2, max_delay=70))
+    for reached, largest in zip(progress, list(streams.largest())[1:], strict=True):
+        assert all(one == NEVER or top - one <= 70 for one, top in zip(reached, largest, strict=True))
+
+
+def test_an_initial_slack_is_held_for_twice_its_length() -> None:
+    streams = Streams.drawn(np.random.default_rng(1), 3000, 20_000, 0, 50)  # in order: nothing else would hold any
+    progress = run(streams, Aim(0.9, 1000, 50, 2, initial=500))
+    slack = [top[0] - one[0] for one, top in zip(progress, list(streams.largest())[1:], strict=True)]
+    assert slack[10] == slack[19] == 500
+    assert slack[-1] == 0
+
+
+def test_progress_never_falls_and_moves_at_most_twice_as_fast_as_time() -> None:
+    calm, burst = drawn(1, 5), drawn(2, 900)
+    streams = Streams(calm.batches[:200] + burst.batches[200:250] + calm.batches[250:])
+    progress, largest = run(streams, Aim(0.95, 1000, 50, 2)), list(streams.largest())
+    for p in (0, 1):
+        steps = np.diff([one[p] for one in progress][1:])
+        times = np.diff([top[p] for top in largest][2:])
+        assert (steps >= 0).all()
+        assert (steps <= 2 * times).all()
+
+
+def test_calm_burst_calm_moves_slack_up_and_down_again() -> None:
+    calm, burst = drawn(1, 5), drawn(2, 500)
+    streams = Streams(calm.batches[:160] + burst.batches[160:240] + calm.batches[240:])
+    progress, largest = run(streams, Aim(0.95, 1000, 50, 2)), list(streams.largest())[1:]
+    slack = np.array([max(top) - min(one) for one, top in zip(progress, largest, strict=True)])
+    before, height = slack[40:160].max(), slack[160:240].max()
+    assert before < 60
+    assert slack[200:240].min() > 100, "up within two periods of 20 micro-batches"
+    assert slack[240 + max(40, 5 * height // 50) :].max() < 60, "and down again"
+
+
+def test_saved_in_the_middle_it_goes_on_the_same() -> None:
+    streams, aim = drawn(7), Aim(0.9, 1000, 50, 2)
+    whole = run(streams, aim)
+    half = len(streams.batches) // 2
+    model, again = RecallModel(aim, WINDOWS).build(), RecallModel(aim, WINDOWS).build()
+    assert run(Streams(streams.batches[:half]), aim, model) == whole[:half]
+    again.restore(model.snapshot())
+    rest = []
+    for counts, after in list(zip(streams.counts(2), list(streams.largest())[1:], strict=True))[half:]:
+        again.hear(counts, list(after), list(again.promised))
+        rest.append((again.promised[0], again.promised[1]))
+    assert rest == whole[half:]
+    assert again.controller.predicted < 1
+
+
+def test_a_snapshot_writes_each_part_once() -> None:
+    streams, aim = drawn(8), Aim(0.9, 1000, 50, 2)
+    model, written, size = RecallModel(aim, WINDOWS).build(), set(), 0
+    for counts, after in zip(streams.counts(2), list(streams.largest())[1:], strict=True):
+        model.hear(counts, list(after), list(model.promised))
+        blobs = model.snapshot().blobs
+        size += sum(len(blobs[name]) for name in set(blobs) - written)
+        written |= set(blobs)
+    whole = sum(len(blob) for blob in model.snapshot().blobs.values())
+    assert size < len(streams.batches) * whole / 8
+
+
+def test_another_aim_forgets_what_was_learned_but_not_the_slack() -> None:
+    streams = drawn(9)
+    model = RecallModel(Aim(0.9, 1000, 50, 2), WINDOWS).build()
+    run(streams, model.config.aim, model)
+    other = RecallModel(Aim(0.9, 2000, 50, 2), WINDOWS).build()
+    other.restore(model.snapshot())
+    assert other.controller.slack.tolist() == model.controller.slack.tolist()
+    assert not other.controller.groups
+
+
+def test_without_pairs_nothing_is_decided() -> None:
+    controller = Controller(Aim(0.9, 100, 10, 1))
+    for now in range(0, 300, 10):
+        slack = controller.hear(now, np.zeros((2, len(controller.edges))), 0.0, 0.0, np.ones(2))
+    assert slack.tolist() == [0, 0]
+
+
+def test_the_cheapest_pair_of_slacks_is_that_of_trying_all() -> None:
+    rng = np.random.default_rng(2)
+    edges = np.arange(0, 120, 10)
+    for _ in range(200):
+        mean = -np.sort(-rng.integers(0, 50, (2, 12)), axis=1).astype(float)
+        var = -np.sort(-rng.integers(0, 20, (2, 12)), axis=1).astype(float)
+        cost, budget = rng.integers(1, 9, 2).astype(float), float(rng.integers(0, 120))
+        fine = [
+            (cost[0] * edges[i] + cost[1] * edges[j], i, j)
+            for i in range(12)
+            for j in range(12)
+            if mean[0, i] + mean[1, j] + 1.64 * np.sqrt(var[0, i] + var[1, j]) <= budget
+        ]
+        i, j = cheapest(mean, var, budget, cost, edges)
+        assert (i, j) == (11, 11) if not fine else cost[0] * edges[i] + cost[1] * edges[j] == min(fine)[0]
+
+
+def test_the_variance_does_not_grow_with_slack() -> None:
+    loss = np.array([[[9.0, 1.0], [0.0, 0.0]], [[1.0, 5.0], [0.0, 0.0]]])
+    var = variance(loss, np.array([10.0, 10.0]), loss.sum(0) / 20, 2.0)
+    assert var[0, 0] >= var[0, 1] > 0

@@ -1,0 +1,66 @@
+"""Counts per class and cell: however they are made smaller, no row is lost, and equal keys stay together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from streamjoin.operators.recall import counts as module
+from streamjoin.operators.recall.counts import Counts, counted, fitted, together
+
+
+def drawn(rows: int, keys: int, span: int, seed: int = 0, **options: int) -> Counts:
+    rng = np.random.default_rng(seed)
+    return counted(rng.integers(0, keys, rows), rng.integers(-span, span, rows), **{"width": 5, "bits": 16} | options)
+
+
+def same(one: Counts, two: Counts) -> bool:
+    alike = [np.array_equal(getattr(one, name), getattr(two, name)) for name in ("cls", "cell", "rows")]
+    return (one.width, one.bits) == (two.width, two.bits) and all(alike)
+
+
+def test_rows_in_tasks_are_the_rows_of_all() -> None:
+    rng = np.random.default_rng(1)
+    keys, ts = rng.integers(0, 9, 500), rng.integers(-300, 300, 500)
+    whole = counted(keys, ts, width=7, bits=4)
+    parts = [counted(keys[at::3], ts[at::3], width=7, bits=4) for at in range(3)]
+    assert same(together(parts), whole)
+    assert whole.total == 500
+
+
+def test_many_rows_are_counted_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = drawn(3000, 50, 400, bits=10)
+    monkeypatch.setattr(module, "MANY_ROWS", 1000)
+    assert same(drawn(3000, 50, 400, bits=10), few)
+    monkeypatch.setattr(module, "PLACES", 1 << 8)
+    table = drawn(3000, 50, 400, bits=10)
+    assert same(table, few.with_bits(table.bits).with_width(table.width)), "a smaller table has fewer classes"
+    assert table.bits < 10
+
+
+def test_fewer_classes_and_wider_cells_commute() -> None:
+    counts = drawn(800, 40, 900)
+    assert same(counts.with_bits(3).with_width(20), counts.with_width(20).with_bits(3))
+    assert counts.with_bits(0).with_width(20).total == 800
+
+
+@pytest.mark.parametrize(("keys", "span"), [(5000, 50), (1, 100_000), (300, 3000)])
+def test_what_is_fitted_fits(keys: int, span: int) -> None:
+    counts = drawn(5000, keys, span)
+    small = fitted(counts, 500, 40)
+    assert len(small) <= 500 < len(counts)
+    assert small.total == 5000
+
+
+def test_single_rows_keep_their_classes() -> None:
+    sparse = drawn(2000, 20, 1_000_000)
+    assert fitted(sparse, 1900).bits == 16, "halving classes saves nothing where cells hold one row"
+    dense = drawn(60_000, 500, 100)
+    assert fitted(dense, 12_000).width == 5
+
+
+def test_bytes_and_back() -> None:
+    counts = drawn(700, 30, 900)
+    assert same(Counts.from_bytes(counts.to_bytes()), counts)
+    assert counts.split(-100)[0].total + counts.split(-100)[1].total == 700
+    assert (counts.since(0).cell * 5 >= -4).all()

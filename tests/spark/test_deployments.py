@@ -1,0 +1,67 @@
+"""The same results wherever it runs: here, and on a cluster to which the package was sent."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import streamjoin as sj
+from tests.conftest import ROOT
+from tests.deployments import Results, suite
+from tests.spark.standalone import JAVA, archive, cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACKAGE = Path(str(sj.__file__)).parent
+
+
+@pytest.fixture(scope="module")
+def here(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return suite(spark, tmp_path_factory.mktemp("here"))
+
+
+def test_a_stream_that_stopped_and_went_on_gives_what_a_batch_gives(here: Results) -> None:
+    assert here["rest"], "with this much slack something is still held"
+    assert here["first"]["last"]["batch"] == 1
+    assert here["again"]["last"]["batch"] == 2
+    assert here["again"]["last"]["joins"][0]["state_rows"] > 0
+    assert sum(each["rows_in"] for run in ("first", "again") for each in here[run]["every"]) == 80
+    assert sorted(here["left"] + here["rest"], key=str) == here["batch"]
+
+
+def test_a_cluster_with_the_package_in_an_archive(here: Results, tmp_path: Path) -> None:
+    # The executors' Python has no streamjoin: packages beside it are found by path, which follows no links to ours.
+    site = sysconfig.get_path("purelib")
+    env = os.environ | {
+        "PYSPARK_PYTHON": os.path.realpath(sys.executable),
+        "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), str(ROOT), site]),
+    }
+    settings = {
+        "spark__archives": f"{archive(PACKAGE, tmp_path / 'streamjoin.tar.gz')}#shipped",
+        "spark__executorEnv__PYTHONPATH": f"shipped{os.pathsep}{site}",
+        "spark__python__daemon__module": "streamjoin.spark.daemon",
+        "spark__executor__memory": "512m",
+        "spark__executor__extraJavaOptions": JAVA,
+        "spark__driver__extraJavaOptions": JAVA,
+        "spark__driver__host": "127.0.0.1",
+    }
+    with cluster(tmp_path) as master:
+        command = [sys.executable, "-m", "tests.deployments", json.dumps({"master": master, **settings})]
+        ran = subprocess.run(
+            [*command, str(tmp_path / "data")], env=env, capture_output=True, text=True, timeout=300, check=False
+        )
+    assert ran.returncode == 0, ran.stderr[-5000:]
+    told = json.loads(ran.stdout.splitlines()[-1])
+    assert told["partitions"] == 2, "as many as the two workers have cores"
+    assert len(told["found"]) == 2
+    assert all("/shipped/streamjoin/" in path and str(tmp_path) in path for path in told["found"])
+    assert told["results"] == here
+    assert "TransformWithStateInPandas" not in ran.stderr

@@ -1,0 +1,118 @@
+"""Joins to a recall target on Spark: row for row what the same plan gives in this process."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.in_process import InProcess
+from streamjoin.spark.marks import plan_of
+from tests.spark.streams import Row, Source, counted
+
+TARGET = sj.Recall(0.8, period="10 s", interval="1 s")
+FILES = 9
+
+
+def late_rows(seed: int) -> list[list[Row]]:
+    """Rows by micro-batch, of which every third is up to 20 seconds late."""
+    rng = random.Random(seed)
+    batches: list[list[Row]] = [[] for _ in range(FILES)]
+    for number in range(180):
+        at = rng.randint(0, 6 * FILES - 1)
+        came = min(FILES - 1, (at + (rng.randint(0, 20) if rng.random() < 0.35 else 0)) // 6)
+        batches[came].append((number, rng.randint(0, 1), 0.0, 0.0, 1.0, at))
+    return batches
+
+
+def expected(joined: DataFrame, source: Source) -> Counter[Any]:
+    """The rows that leave of the same plan in this process, by the same micro-batches."""
+    plan = plan_of(joined).plan
+    running, left = InProcess(plan), []
+    for number in range(source.files):
+        files = [source.folder / side / f"{number:04d}.parquet" for side in "01"]
+        rows = [[pq.read_table(file)] for file in files]
+        left += list(running.micro_batch({each.name: rows[int(each.name)] for each in plan.sources}))
+    return Counter((row["id"], row["id_right"]) for table in left for row in table.to_pylist())
+
+
+def pairs(rows: Counter[Any]) -> Counter[Any]:
+    return Counter({(dict(row)["id"], dict(row)["id_right"]): count for row, count in rows.items()})
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+def test_row_for_row_as_in_this_process(spark: SparkSession, tmp_path: Path, buckets: int) -> None:
+    """With a restart in the middle: the controller goes on where it was."""
+    source = Source(spark, tmp_path)
+    batches = list(zip(late_rows(1), late_rows(2), strict=True))
+    half = FILES // 2 if buckets == 2 else FILES
+    left: Counter[Any] = Counter()
+    for some in (batches[:half], batches[half:]):
+        for one, two in some:
+            source.add([one, two])
+        if some:
+            joined = sj.join(
+                source.frames(streaming=True), time="ts", window=sj.Range("4 s"), by="k", lateness=TARGET,
+                buckets=buckets,
+            )  # fmt: skip
+            left = source.run(joined)
+    found = pairs(left)
+    assert found == expected(joined, source)
+    exact = counted(sj.join(source.frames(streaming=False), time="ts", window=sj.Range("4 s"), by="k"))
+    assert 0.6 * exact.total() < found.total() < exact.total(), "some are lost, and not all that can be"
+
+
+def test_what_a_target_cannot_stand_beside(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
+    table = spark.createDataFrame([(1, 2)], "value long, x int").selectExpr("*", "current_timestamp() AS ts")
+    both: dict[str, Any] = {"time": "ts", "by": "value", "window": sj.Range("2 s")}
+    with pytest.raises(CallError, match='late="drop" beside a recall target'):
+        sj.join([stream, stream], lateness=TARGET, late="drop", **both)
+    with pytest.raises(CallError, match="for both inputs"):
+        sj.join([stream, table], lateness=TARGET, **both)
+    with pytest.raises(CallError, match="for both inputs"):
+        sj.join([stream, stream], lateness=[TARGET, sj.Grace("1 s")], **both)
+    with pytest.raises(CallError, match='emit="ordered"'):
+        sj.join([stream, stream], lateness=TARGET, emit="ordered", **both)
+    with pytest.raises(UnsupportedError, match="a row window"):
+        sj.join([stream, stream], lateness=TARGET, **both | {"window": sj.Rows(3)})
+    with pytest.raises(UnsupportedError, match="rows choose"):
+        sj.join_asof(stream, stream, on="ts", lateness=TARGET)
+    with pytest.raises(UnsupportedError, match="one join of two streams"):
+        sj.cql(
+            spark, "SELECT A.value FROM A [2 SECONDS], B [2 SECONDS], C [2 SECONDS] WHERE A.value = B.value AND "
+            "B.value = C.value", A=stream, B=stream, C=stream, lateness=TARGET,
+        )  # fmt: skip
+    joined = sj.join([stream, stream], lateness=TARGET, **both)
+    with pytest.raises(CallError, match="a slack that adapts"):
+        sj.output_delay(joined)
+    assert sj.join([table, table], lateness=TARGET, **both | {"window": sj.Range("1 s")}).count() == 1, "a batch"
+
+
+def test_cql_with_a_target_keeps_what_it_needs(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    for one, two in zip(late_rows(3), late_rows(4), strict=True):
+        source.add([one, two])
+    left, right = source.frames(streaming=True)
+    text = """SELECT R.id AS id, S.id AS id_right FROM R [4 SECONDS], S [4 SECONDS] WHERE R.k = S.k AND R.id % 2 = 0"""
+    for lateness in (sj.Recall(1.0, max_delay="1 minute"), sj.MaxDelay()):
+        query = sj.cql(spark, text, R=left, S=right, lateness=lateness, buckets=2)
+        if isinstance(lateness, sj.Recall):
+            found = source.run(query)
+    one, two = source.frames(streaming=False)
+    assert pairs(found) == pairs(counted(sj.cql(spark, text, R=one, S=two)))
+
+
+def test_figures_say_what_is_aimed_at_and_expected() -> None:
+    told = {"target_ppm": 900_000, "recall_ppm": 912_345, "slack_0": 1_500_000, "slack_1": 0, "axis": "timestamp"}
+    figures = sj.from_progress({"observedMetrics": {"streamjoin-1-join": told}})["joins"]["streamjoin-1"]
+    assert figures["recall"] == {"target": 0.9, "expected": 0.912345, "slack": [1.5, 0.0]}
+    without = sj.from_progress({"observedMetrics": {"streamjoin-1-join": {"rows_out": 1}}})
+    assert "recall" not in without["joins"]["streamjoin-1"]
