@@ -18,7 +18,7 @@ from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Relation
 from streamjoin.plan.types import Field, PlainTyping, plain_type
-from streamjoin.runtime.lateness import Complete, LargestSeen, Lateness, RunningLateness, RunningSlack, Slack, Timeless
+from streamjoin.runtime.lateness import Complete, Lateness, RunningLateness, Slack, Timeless
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
 from tests.state.storing import Store
@@ -28,23 +28,13 @@ from tests.state.storing import Store
 class Told(Lateness):
     """A source whose progress is told from outside: by whoever plays a case that has drawn it."""
 
-    def measure(self) -> Any:
-        return LargestSeen()
-
     def build(self) -> RunningLateness:
         return RunningTold()
 
-    @property
-    def delay(self) -> int | None:
-        return None
 
-
-class RunningTold(RunningSlack):
-    def __init__(self) -> None:
-        super().__init__(Slack(0))
-
+class RunningTold(RunningLateness):
     def heard(self, report: dict[str, Any]) -> None:
-        self.seen = max(self.seen, report.get("largest") or NEVER)
+        self.largest = max(self.largest, report.get("largest") or NEVER)
         self.promised = max(self.promised, report.get("told", NEVER))
 
 

@@ -23,53 +23,60 @@ from streamjoin.state import Batch
 Report = dict[str, Any]
 
 
-class Measuring(ABC):
-    """Looks at the rows of one task."""
+class LargestSeen:
+    """Looks at the rows of one task. The largest time stamp is all that a fixed slack asks for."""
 
-    @abstractmethod
+    def __init__(self) -> None:
+        self.largest = NEVER
+
     def see(self, rows: Batch, keep: Mask | None = None) -> None:
         """Rows of the source, valid ones; and which of them go on, None for all: others only say how far it is."""
+        if len(rows):
+            self.largest = max(self.largest, int(rows.ts.max()))
 
-    @abstractmethod
     def report(self) -> Report:
         """What every bucket is told."""
+        return {"largest": None if self.largest == NEVER else self.largest}
 
 
-class RunningLateness(ABC):
-    """What a bucket knows of a source."""
+class RunningLateness:
+    """What a bucket knows of a source: its largest time stamp, and what was promised by that, less the slack."""
 
-    @abstractmethod
+    def __init__(self, slack: int = 0) -> None:
+        self.slack, self.largest, self.promised = slack, NEVER, NEVER
+
     def heard(self, report: Report) -> None:
         """A task of the source has reported."""
+        if report["largest"] is not None:
+            self.largest = max(self.largest, report["largest"])
+            self._promise()
 
-    def settle(self, told: int) -> None:  # noqa: B027
+    def _promise(self) -> None:
+        self.promised = max(self.promised, NEVER, self.largest - self.slack)
+
+    def settle(self, told: int) -> None:
         """All reports of a micro-batch have been heard; `told` is the progress that was acted upon so far."""
 
     @property
-    @abstractmethod
-    def largest(self) -> int:
-        """The largest time stamp of the source."""
-
-    @property
-    @abstractmethod
     def progress(self) -> int:
         """No on-time row with a smaller time stamp comes any more."""
+        return self.promised
 
-    @abstractmethod
     def to_json(self) -> Any:
         """To be stored."""
+        return [self.largest, self.promised]
 
-    @abstractmethod
     def restore(self, stored: Any) -> None:
         """The inverse of `to_json`."""
+        self.largest, self.promised = stored[:2]  # what another policy has stored begins so as well
 
 
 class Lateness(ABC):
     """A policy before it runs: a frozen value."""
 
-    @abstractmethod
-    def measure(self) -> Measuring:
+    def measure(self) -> LargestSeen:
         """For one task."""
+        return LargestSeen()
 
     @abstractmethod
     def build(self) -> RunningLateness:
@@ -80,23 +87,9 @@ class Lateness(ABC):
         return self.build()
 
     @property
-    @abstractmethod
     def delay(self) -> int | None:
         """How far behind the largest time stamp a row can be and still be in time; None when that is not known."""
-
-
-class LargestSeen(Measuring):
-    """The largest time stamp is all that a fixed slack asks for."""
-
-    def __init__(self) -> None:
-        self.largest = NEVER
-
-    def see(self, rows: Batch, keep: Mask | None = None) -> None:
-        if len(rows):
-            self.largest = max(self.largest, int(rows.ts.max()))
-
-    def report(self) -> Report:
-        return {"largest": None if self.largest == NEVER else self.largest}
+        return None
 
 
 @dataclass(frozen=True)
@@ -111,41 +104,12 @@ class Slack(Lateness):
 
     ticks: int
 
-    def measure(self) -> Measuring:
-        return LargestSeen()
-
     def build(self) -> RunningLateness:
-        return RunningSlack(self)
+        return RunningLateness(self.ticks)
 
     @property
     def delay(self) -> int:
         return self.ticks
-
-
-class RunningSlack(RunningLateness):
-    """What is known of a source with a fixed slack."""
-
-    def __init__(self, config: Slack) -> None:
-        self.config, self.seen, self.promised = config, NEVER, NEVER
-
-    def heard(self, report: Report) -> None:
-        if report["largest"] is not None:
-            self.seen = max(self.seen, report["largest"])
-            self.promised = max(self.promised, NEVER, self.seen - self.config.ticks)
-
-    @property
-    def largest(self) -> int:
-        return self.seen
-
-    @property
-    def progress(self) -> int:
-        return self.promised
-
-    def to_json(self) -> Any:
-        return [self.seen, self.promised]
-
-    def restore(self, stored: Any) -> None:
-        self.seen, self.promised = stored[:2]  # what another policy has stored begins so as well
 
 
 @dataclass(frozen=True)
@@ -160,15 +124,11 @@ class LargestDelay(Lateness):
     18
     """
 
-    def measure(self) -> Measuring:
+    def measure(self) -> LargestSeen:
         return Extent()
 
     def build(self) -> RunningLateness:
         return RunningLargestDelay()
-
-    @property
-    def delay(self) -> int | None:
-        return None
 
 
 class Extent(LargestSeen):
@@ -188,12 +148,12 @@ class Extent(LargestSeen):
         return super().report() | {"smallest": None if self.smallest == FOREVER else self.smallest}
 
 
-class RunningLargestDelay(RunningSlack):
+class RunningLargestDelay(RunningLateness):
     """What is known of a source, and the largest delay. Those of a micro-batch are known when all of it is there."""
 
     def __init__(self) -> None:
-        super().__init__(Slack(0))
-        self.slack, self.now, self.earliest = 0, NEVER, FOREVER
+        super().__init__()
+        self.now, self.earliest = NEVER, FOREVER
 
     def heard(self, report: Report) -> None:
         if report["largest"] is not None:
@@ -202,71 +162,48 @@ class RunningLargestDelay(RunningSlack):
             self.earliest = min(self.earliest, report["smallest"])
 
     def settle(self, told: int) -> None:
-        if self.seen > NEVER and self.earliest < FOREVER:
-            self.slack = max(self.slack, self.seen - self.earliest)
-        self.seen, self.earliest = max(self.seen, self.now), FOREVER
-        if self.seen > NEVER:
-            self.promised = max(self.promised, NEVER, self.seen - self.slack)
+        if self.largest > NEVER and self.earliest < FOREVER:
+            self.slack = max(self.slack, self.largest - self.earliest)
+        self.largest, self.earliest = max(self.largest, self.now), FOREVER
+        self._promise()
 
     def to_json(self) -> Any:
-        return [self.seen, self.promised, self.slack]
+        return [*super().to_json(), self.slack]
 
     def restore(self, stored: Any) -> None:
-        self.seen, self.promised, self.slack = (*stored, 0)[:3]
-        self.now = self.seen
+        super().restore(stored)
+        self.slack, self.now = (*stored, 0)[2], self.largest
 
 
 @dataclass(frozen=True)
 class Complete(Lateness):
     """A source that is there from the start: it has ended before anything else begins."""
 
-    def measure(self) -> Measuring:
-        return LargestSeen()
-
     def build(self) -> RunningLateness:
-        return RunningComplete()
-
-    @property
-    def delay(self) -> int | None:
-        return None
-
-
-class RunningComplete(RunningLateness):
-    """Nothing is to be learned but its last time stamp, where anybody asks."""
-
-    def __init__(self) -> None:
-        self.seen = NEVER
-
-    def heard(self, report: Report) -> None:
-        if report["largest"] is not None:
-            self.seen = max(self.seen, report["largest"])
-
-    @property
-    def largest(self) -> int:
-        return self.seen
-
-    @property
-    def progress(self) -> int:
-        return FOREVER
-
-    def to_json(self) -> Any:
-        return self.seen
-
-    def restore(self, stored: Any) -> None:
-        self.seen = stored
+        return RunningKnown(FOREVER)
 
 
 @dataclass(frozen=True)
 class Timeless(Complete):
-    """A source without time: it makes no progress, and is never late."""
+    """A source without time: rows can come for ever, it makes no progress, and is never late."""
 
     def build(self) -> RunningLateness:
-        return RunningTimeless()
+        return RunningKnown(NEVER)
 
 
-class RunningTimeless(RunningComplete):
-    """Rows without time can come for ever."""
+class RunningKnown(RunningLateness):
+    """Progress is known from the start: nothing is to be learned but the last time stamp, where anybody asks."""
+
+    def __init__(self, progress: int) -> None:
+        super().__init__()
+        self.known = progress
 
     @property
     def progress(self) -> int:
-        return NEVER
+        return self.known
+
+    def to_json(self) -> Any:
+        return self.largest
+
+    def restore(self, stored: Any) -> None:
+        self.largest = stored

@@ -21,7 +21,7 @@ from streamjoin.algebra.interval import Mask, Times
 from streamjoin.operators.recall.controller import Aim
 from streamjoin.operators.recall.counts import MOST_BITS, Counts, counted, fitted, together
 from streamjoin.operators.recall.model import RecallModel, RunningRecall
-from streamjoin.runtime.lateness import LargestSeen, Lateness, Measuring, Report, RunningLateness, RunningSlack, Slack
+from streamjoin.runtime.lateness import LargestSeen, Lateness, Report, RunningLateness
 from streamjoin.state import Batch, Snapshot
 
 # Of a report: some hundred kilobytes at most, to every bucket.
@@ -49,15 +49,11 @@ class ToRecall(Lateness):
         aim = Aim(self.target, self.period, self.interval, step, self.max_delay, self.initial)
         return RecallSide(RecallModel(aim, windows), number, MOST_BITS if keyed else 0)
 
-    def measure(self) -> Measuring:
+    def measure(self) -> LargestSeen:
         raise NotImplementedError("a recall target is bound to a join first")
 
     def build(self) -> RunningLateness:
         raise NotImplementedError("a recall target is bound to a join first")
-
-    @property
-    def delay(self) -> int | None:
-        return None
 
 
 def finest(windows: tuple[int, int]) -> int:
@@ -77,7 +73,7 @@ class RecallSide(Lateness):
     number: int
     bits: int
 
-    def measure(self) -> Measuring:
+    def measure(self) -> LargestSeen:
         return CellsSeen(self.model.aim.step, self.bits)
 
     def build(self) -> RunningLateness:
@@ -86,10 +82,6 @@ class RecallSide(Lateness):
     def build_beside(self, shared: dict[Any, Any]) -> RunningLateness:
         both = shared.setdefault(self.model, Both(self.model.build()))
         return RunningSide(both, self.number)
-
-    @property
-    def delay(self) -> int | None:
-        return None
 
 
 class CellsSeen(LargestSeen):
@@ -162,18 +154,18 @@ class Both:
         self.recall.restore(stored)
 
 
-class RunningSide(RunningSlack):
+class RunningSide(RunningLateness):
     """What a bucket knows of one of the two sources."""
 
     def __init__(self, both: Both, number: int) -> None:
-        super().__init__(Slack(0))
+        super().__init__()
         self.both, self.number = both, number
 
     def heard(self, report: Report) -> None:
         both = self.both
         both.heard = True
         if report["largest"] is not None:
-            self.seen = both.largest[self.number] = max(self.seen, report["largest"])
+            self.largest = both.largest[self.number] = max(self.largest, report["largest"])
         if "counts" in report:
             both.counts[self.number].append(Counts.from_bytes(base64.b64decode(report["counts"])))
 
@@ -187,8 +179,8 @@ class RunningSide(RunningSlack):
         return self.promised
 
     def to_json(self) -> Any:
-        return [self.seen, self.progress]
+        return [self.largest, self.progress]
 
     def restore(self, stored: Any) -> None:
         super().restore(stored)
-        self.both.largest[self.number] = self.seen
+        self.both.largest[self.number] = self.largest
