@@ -139,8 +139,8 @@ def test_to_a_stage_rows_go_where_they_belong_and_reports_everywhere() -> None:
     rows = list(way.results(1, results(*((number, 0, 5) for number in range(20)))))
     assert {packet.bucket for packet in rows} == {0, 1, 2}
     assert sorted(a for packet in rows for a in Batch.from_table(packet.table).payload["a"].to_pylist()) == [*range(20)]
-    assert [packet.bucket for packet in way.told(1, {"bucket": 1, "progress": 5})] == [0, 1, 2]
-    assert [packet.bucket for packet in way.ends(1, ends((7, 4)))] == [0, 1, 2]
+    assert [packet.bucket for packet in way.tell(1, "progress", {"bucket": 1, "progress": 5})] == [0, 1, 2]
+    assert [packet.bucket for packet in way.tell(1, "ends", ends((7, 4)).to_table())] == [0, 1, 2]
     (late,) = way.shown(4, Packet(4, 0, "late", pa.table({"a": [1]})))
     assert (late.bucket, late.channel, late.kind) == (1, 0, "late"), "to be shown once, and whose it is"
 
@@ -153,7 +153,11 @@ def test_to_a_court_rows_stay_in_their_bucket() -> None:
 def test_where_spark_computes_reports_are_rows_among_elements() -> None:
     way = ToFrame(4, SCHEMA)
     said = {"bucket": 1, "progress": 5}
-    packets = [*way.results(1, results((1, 0, 5))), *way.told(1, said), *way.ends(1, ends((7, 4)))]
+    packets = [
+        *way.results(1, results((1, 0, 5))),
+        *way.tell(1, "progress", said),
+        *way.tell(1, "ends", ends((7, 4)).to_table()),
+    ]
     assert {packet.kind for packet in packets} == {"final"}
     table = pa.concat_tables([packet.table for packet in packets])
     assert elements_of(table, ("a",)).payload.to_pydict() == {"a": [1]}
@@ -168,7 +172,7 @@ def test_the_user_sees_rows_that_only_pass_marked_and_without_a_validity() -> No
     assert late.table.to_pylist() == [{"a": 3, "from": None, "to": None, "_late": True}]
     assert given.rows_out == 1
     with pytest.raises(AssertionError, match="has its end"):
-        list(USER.ends(1, ends((7, 4))))
+        list(USER.tell(1, "ends", ends((7, 4)).to_table()))
 
 
 def test_word_of_rows_with_copies_goes_where_all_that_is_said_of_them_comes() -> None:

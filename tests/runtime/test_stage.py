@@ -17,7 +17,7 @@ from streamjoin.runtime.naming import OutputColumn, Shape
 from streamjoin.runtime.outlet import Outlet, ToUser
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.placing import Partitioning
-from streamjoin.runtime.stage import RunningStage, Stage, Under, Without
+from streamjoin.runtime.stage import RunningStage, Stage, under, without
 from streamjoin.state import Batch, Matching
 from tests.state.making import PAYLOAD, batch
 from tests.state.storing import Store
@@ -165,10 +165,10 @@ def _moved(config: Stage, store: Store) -> RunningStage:
 
 def test_blobs_of_parts_do_not_meet() -> None:
     blobs = {"run": b"1", "rest": b"2"}
-    under = Under("0:", blobs)
-    assert (dict(under), len(under), "run" in under) == ({"0:run": b"1", "0:rest": b"2"}, 2, False)
-    without = Without("0:", {**under, "1:run": b"3"})
-    assert (dict(without), len(without)) == (blobs, 2)
+    named = under("0:", blobs)
+    assert (dict(named), len(named), "run" in named) == ({"0:run": b"1", "0:rest": b"2"}, 2, False)
+    again = without("0:", {**named, "1:run": b"3"})
+    assert (dict(again), len(again)) == (blobs, 2)
 
 
 def test_a_batch_travels_as_a_table() -> None:

@@ -73,31 +73,30 @@ class Shape:
 
     def assemble(self, results: Results) -> pa.Table:
         """Results as the user sees them, or what is a result no longer."""
-        rows = len(results)
-        columns = self._columns(results.payload, rows)
-        if self.validity is not None:
-            columns += [time_column(times, self.time_type) for times in (results.ts, results.te)]
-        columns += [pa.array(np.zeros(rows, np.bool_))] * len(self.flags)
-        columns += [pa.nulls(rows, each.type) for each in self.marked]
-        columns += [_changes(results)] * self.change
-        columns += [] if self.time is None else [time_column(results.ts, self.time_type)]
-        return pa.table(columns, schema=self.schema)
+        known: dict[str, Any] = dict.fromkeys(self.flags, pa.array(np.zeros(len(results), np.bool_)))
+        for name, times in zip(self.validity or (), (results.ts, results.te), strict=False):
+            known[name] = time_column(times, self.time_type)
+        if self.change:
+            known[CHANGE] = _changes(results)
+        if self.time is not None:
+            known[self.time] = time_column(results.ts, self.time_type)
+        return self._table(results.payload, len(results), known)
 
     def assemble_marked(self, mark: Mark, channel: int, rows: pa.Table) -> pa.Table:
         """Late or invalid rows of a source as the user sees them: unjoined, without a validity, marked. They are no
         change of the result.
         """
-        count = rows.num_rows
-        columns = self._columns(rows if self.flags else pa.table({}), count)
-        if self.validity is not None:
-            columns += [pa.nulls(count, self.time_type)] * 2
-        columns += [pa.array(np.full(count, flag == FLAGS[mark])) for flag in self.flags]
+        known: dict[str, Any] = {flag: pa.array(np.full(rows.num_rows, flag == FLAGS[mark])) for flag in self.flags}
         for each in self.marked:
-            mine = each.mark == mark and channel in each.channels
-            columns.append(_folded(rows).cast(each.type) if mine else pa.nulls(count, each.type))
-        columns += [pa.nulls(count, pa.string())] * self.change
-        columns += [] if self.time is None else [pa.nulls(count, self.time_type)]
-        return pa.table(columns, schema=self.schema)
+            if each.mark == mark and channel in each.channels:
+                known[each.name] = _folded(rows).cast(each.type)
+        return self._table(rows if self.flags else pa.table({}), rows.num_rows, known)
+
+    def _table(self, payload: pa.Table, rows: int, known: dict[str, Any]) -> pa.Table:
+        """The columns of the payload, those beside them that are known, and NULL for all others."""
+        beside = list(self.schema)[len(self.columns) :]
+        columns = [known[each.name] if each.name in known else pa.nulls(rows, each.type) for each in beside]
+        return pa.table(self._columns(payload, rows) + columns, schema=self.schema)
 
     def _columns(self, payload: pa.Table, rows: int) -> list[Any]:
         present = set(payload.column_names)

@@ -10,6 +10,8 @@ wait until nothing earlier can come.
     ToCourt    to the same bucket of a stage that decides about replicated rows
     ToFrame    rows of elements, because Spark has something to compute; reports are rows among them
     ToUser     rows as the user sees them
+
+Each says how `results` go, how readers are told (`tell`) of ends and progress, and how rows that pass are `shown`.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from streamjoin.operators import Footprint, Output, Results, Waiting
 from streamjoin.operators.ordering import HeldResults
 from streamjoin.runtime.elements import element_rows, report_rows
 from streamjoin.runtime.naming import Mark, Shape
-from streamjoin.runtime.packets import Packet, Report
-from streamjoin.runtime.target import Target, Testimony
+from streamjoin.runtime.packets import Kind, Packet, Report
+from streamjoin.runtime.target import Target, Testimony, to_all
 from streamjoin.state import Batch, Ends, Snapshot
 
 # To another operator; or out of the query, when ends are known, or in a changelog at once.
@@ -49,11 +51,8 @@ class ToStage:
     def results(self, bucket: int, results: Results) -> Iterator[Packet]:
         yield from self.target.rows(results)
 
-    def ends(self, bucket: int, ends: Ends) -> Iterator[Packet]:
-        yield from self.target.everywhere("ends", ends.to_table())
-
-    def told(self, bucket: int, report: Report) -> Iterator[Packet]:
-        yield from self.target.everywhere("progress", report)
+    def tell(self, bucket: int, kind: Kind, content: Any) -> Iterator[Packet]:
+        yield from self.target.everywhere(kind, content)
 
     def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
         yield Packet(bucket % self.target.buckets, packet.channel, packet.kind, packet.content)
@@ -71,13 +70,8 @@ class ToCourt:
         batch = Batch(results.payload, results.ts, results.te, group, holder=results.holder)
         yield Packet(bucket, self.channel, "rows", batch.to_table())
 
-    def ends(self, bucket: int, ends: Ends) -> Iterator[Packet]:
-        for each in range(self.buckets):
-            yield Packet(each, self.channel, "ends", ends.to_table())
-
-    def told(self, bucket: int, report: Report) -> Iterator[Packet]:
-        for each in range(self.buckets):
-            yield Packet(each, self.channel, "progress", report)
+    def tell(self, bucket: int, kind: Kind, content: Any) -> Iterator[Packet]:
+        yield from to_all(self.buckets, self.channel, kind, content)
 
     def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
         yield Packet(bucket, packet.channel, packet.kind, packet.content)
@@ -93,17 +87,11 @@ class ToFrame:
     def results(self, bucket: int, results: Results) -> Iterator[Packet]:
         yield Packet(bucket, self.channel, "final", element_rows(results))
 
-    def ends(self, bucket: int, ends: Ends) -> Iterator[Packet]:
-        yield self._report(bucket, Packet(bucket, self.channel, "ends", ends.to_table()))
-
-    def told(self, bucket: int, report: Report) -> Iterator[Packet]:
-        yield self._report(bucket, Packet(bucket, self.channel, "progress", report))
+    def tell(self, bucket: int, kind: Kind, content: Any) -> Iterator[Packet]:
+        yield from self.shown(bucket, Packet(bucket, self.channel, kind, content))
 
     def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
-        yield self._report(bucket, packet)
-
-    def _report(self, bucket: int, packet: Packet) -> Packet:
-        return Packet(bucket, self.channel, "final", report_rows(self.schema, packet))
+        yield Packet(bucket, self.channel, "final", report_rows(self.schema, packet))
 
 
 @dataclass(frozen=True)
@@ -123,11 +111,9 @@ class ToUser:
     def results(self, bucket: int, results: Results) -> Iterator[Packet]:
         yield Packet(bucket, self.channel, "final", self.shape.assemble(results))
 
-    def ends(self, bucket: int, ends: Ends) -> Iterator[Packet]:
-        raise AssertionError("what leaves a query has its end")
-
-    def told(self, bucket: int, report: Report) -> Iterator[Packet]:
-        yield from ()  # nobody asks
+    def tell(self, bucket: int, kind: Kind, content: Any) -> Iterator[Packet]:
+        assert kind != "ends", "what leaves a query has its end"
+        yield from ()  # nobody asks how far a stage is
 
     def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
         rows = self.shape.assemble_marked(cast(Mark, packet.kind), packet.channel, packet.table)
@@ -165,7 +151,7 @@ class RunningOutlet:
                 for results in self.waiting.settle(output):
                     yield from self._in_turn(results)
             else:
-                yield from self.config.way.ends(self.bucket, output)
+                yield from self.config.way.tell(self.bucket, "ends", output.to_table())
         else:
             said = output.name, output.input
             where = next(each for each in self.config.testimony if (each.name, each.input) == said)
@@ -206,10 +192,9 @@ class RunningOutlet:
             return
         self.said = progress, joined
         report: Report = {"bucket": self.bucket} | ({} if clock is None else {"clock": clock})
-        yield from self.config.way.told(self.bucket, report | {"progress": progress})
+        yield from self.config.way.tell(self.bucket, "progress", report | {"progress": progress})
         for each in self.config.testimony:
-            for bucket in range(each.buckets):
-                yield Packet(bucket, each.channel, "progress", report | {"progress": joined})
+            yield from to_all(each.buckets, each.channel, "progress", report | {"progress": joined})
 
     def end(self) -> Iterator[Packet]:
         """Nothing leaves the fragment any more."""

@@ -146,8 +146,8 @@ class RunningStage:
             "outlet": outlet.manifest,
             "aside": [[name, each.channel, each.kind] for name, each in self.put_aside.items()],
         }
-        named = [Under(f"{number}:", each.blobs) for number, each in enumerate(operators)]
-        blobs: Any = ChainMap(aside, Under("in:", intake.blobs), Under("out:", outlet.blobs), *named)  # type: ignore[arg-type]
+        named = [under(f"{number}:", each.blobs) for number, each in enumerate(operators)]
+        blobs: Any = ChainMap(aside, under("in:", intake.blobs), under("out:", outlet.blobs), *named)  # type: ignore[arg-type]
         return Snapshot(manifest, blobs)
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -157,42 +157,19 @@ class RunningStage:
             name: Packet.of(self.bucket, channel, kind, blobs[f"aside/{name}"])
             for name, channel, kind in manifest["aside"]
         }
-        self.intake.restore(Snapshot(manifest["intake"], Without("in:", blobs)))
-        self.outlet.restore(Snapshot(manifest["outlet"], Without("out:", blobs)))
+        self.intake.restore(Snapshot(manifest["intake"], without("in:", blobs)))
+        self.outlet.restore(Snapshot(manifest["outlet"], without("out:", blobs)))
         self.fragment.restore(
-            [Snapshot(each, Without(f"{number}:", blobs)) for number, each in enumerate(manifest["operators"])]
+            [Snapshot(each, without(f"{number}:", blobs)) for number, each in enumerate(manifest["operators"])]
         )
 
 
-class Under(Mapping[str, bytes]):
+def under(prefix: str, blobs: Mapping[str, bytes]) -> Blobs:
     """Blobs under names with a prefix, so that those of several parts do not meet."""
-
-    def __init__(self, prefix: str, blobs: Mapping[str, bytes]) -> None:
-        self.prefix, self.blobs = prefix, blobs
-
-    def __getitem__(self, name: str) -> bytes:
-        if not name.startswith(self.prefix):
-            raise KeyError(name)
-        return self.blobs[name[len(self.prefix) :]]
-
-    def __iter__(self) -> Iterator[str]:
-        return (self.prefix + name for name in self.blobs)
-
-    def __len__(self) -> int:
-        return len(self.blobs)
+    return Blobs({prefix + name: partial(blobs.__getitem__, name) for name in blobs})
 
 
-class Without(Mapping[str, bytes]):
-    """The inverse of `Under`: the blobs of one part, under its own names."""
-
-    def __init__(self, prefix: str, blobs: Mapping[str, bytes]) -> None:
-        self.prefix, self.blobs = prefix, blobs
-
-    def __getitem__(self, name: str) -> bytes:
-        return self.blobs[self.prefix + name]
-
-    def __iter__(self) -> Iterator[str]:
-        return (name[len(self.prefix) :] for name in self.blobs if name.startswith(self.prefix))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+def without(prefix: str, blobs: Mapping[str, bytes]) -> Blobs:
+    """The inverse of `under`: the blobs of one part, under its own names."""
+    mine = [name for name in blobs if name.startswith(prefix)]
+    return Blobs({name.removeprefix(prefix): partial(blobs.__getitem__, name) for name in mine})

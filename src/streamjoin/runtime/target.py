@@ -50,8 +50,13 @@ class Target:
 
     def everywhere(self, kind: Kind, content: Any) -> Iterator[Packet]:
         """What every bucket is told."""
-        for bucket in range(self.buckets):
-            yield Packet(bucket, self.channel, kind, content)
+        yield from to_all(self.buckets, self.channel, kind, content)
+
+
+def to_all(buckets: int, channel: int, kind: Kind, content: Any) -> Iterator[Packet]:
+    """The same for each of so many buckets."""
+    for bucket in range(buckets):
+        yield Packet(bucket, channel, kind, content)
 
 
 @dataclass(frozen=True)
