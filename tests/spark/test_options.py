@@ -15,7 +15,7 @@ import streamjoin as sj
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.stored import to_stored
 from streamjoin.spark.marks import plan_of
-from streamjoin.spark.running.batch import BatchInterpreter
+from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.stream import StreamInterpreter
 from tests.conftest import ROOT
 from tests.spark.options import (
@@ -83,10 +83,10 @@ def only_planned(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames are not made: Spark would take ten times as long for them as it takes to plan a call."""
     nothing = spark.range(0)
 
-    def run(self: BatchInterpreter) -> DataFrame:
+    def run(self: Interpreter) -> DataFrame:
         return nothing.select(*(F.lit(None).alias(each.name) for each in self.plan.sink.fields))
 
-    for interpreter in (BatchInterpreter, StreamInterpreter):
+    for interpreter in (Interpreter, StreamInterpreter):
         monkeypatch.setattr(interpreter, "run", run)
 
 

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import says_what_fits
 from streamjoin.plan.delay import output_delay as delay_of
-from streamjoin.spark import figures
 from streamjoin.spark.explain import explanation
+from streamjoin.spark.figures import from_progress
 from streamjoin.spark.jobs import did_run
 from streamjoin.spark.marks import name_in_plan, plan_of
 from streamjoin.spark.stored.begun import Checkpoint, begun_with
@@ -58,18 +58,7 @@ def progress(query: Any) -> dict[str, Any]:
     """
     # An idle query reports too, and has nothing to say then.
     last = next((each for each in reversed(query.recentProgress) if did_run(each)), None)
-    return figures.nothing_yet() if last is None else figures.from_progress(last)
-
-
-@says_what_fits
-def from_progress(progress: Any) -> dict[str, Any]:
-    """The same as `progress`, from one entry of a query's `recentProgress`, or from what a listener is given.
-
-    >>> import streamjoin as sj
-    >>> sj.from_progress({"batchId": 3, "observedMetrics": {"streamjoin-1-pack": {"rows_in": 10}}})["rows_in"]
-    10
-    """
-    return figures.from_progress(progress)
+    return from_progress(last or {})
 
 
 @says_what_fits

@@ -132,6 +132,11 @@ class Outlet:
     ordered: bool = False
     testimony: tuple[Testimony, ...] = ()
 
+    @property
+    def packed(self) -> bool:
+        """Whether packets leave for another stage, and not rows."""
+        return isinstance(self.way, ToStage | ToCourt)
+
 
 class RunningOutlet:
     """The outlet of one bucket."""

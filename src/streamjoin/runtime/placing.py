@@ -122,11 +122,9 @@ class HomePartitioning(Partitioning):
 
     def _points(self, number: int, batch: Batch) -> tuple[npt.NDArray[np.float64], float, float]:
         """Coordinates of the rows, and how far down and up from them a partner at home may lie."""
+        below, above = reach(self.predicate)
         if isinstance(self.predicate, Within):
-            axes = grid_axes(self.predicate, batch.values)[:, :MOST_AXES]
-            reach = grid_radius(self.predicate)
-            return axes, reach, reach
-        below, above = float(self.predicate.below), float(self.predicate.above)
+            return grid_axes(self.predicate, batch.values)[:, :MOST_AXES], below, above
         # right - left lies in [-below, above]; seen from the right that is left - right in [-above, below].
         if number == 1:
             below, above = above, below
@@ -139,13 +137,18 @@ class HomePartitioning(Partitioning):
         )
 
     def _replication(self) -> float:
+        axes = 1
         if isinstance(self.predicate, Within):
             axes = 3 if self.predicate.metric == "haversine" else min(len(self.predicate.left), MOST_AXES)
-            copies = 1 + 2 * grid_radius(self.predicate) / self.cell
-        else:
-            axes, copies = 1, 1 + float(self.predicate.below + self.predicate.above) / self.cell
-        most = float(self.buckets)
+        copies, most = 1 + sum(reach(self.predicate)) / self.cell, float(self.buckets)
         return min(min(copies, most) ** axes, most)
+
+
+def reach(predicate: Band | Within) -> tuple[float, float]:
+    """How far down and up from a row of input 0 a partner may lie."""
+    if isinstance(predicate, Within):
+        return grid_radius(predicate), grid_radius(predicate)
+    return float(predicate.below), float(predicate.above)
 
 
 def default_cell(predicate: Band | Within) -> float:
@@ -154,11 +157,8 @@ def default_cell(predicate: Band | Within) -> float:
     >>> default_cell(Band("a", "b", below=0.5, above=0.5))
     8.0
     """
-    if isinstance(predicate, Within):
-        reach = 2 * grid_radius(predicate)
-    else:
-        reach = float(predicate.below) + float(predicate.above)
-    return min(CELLS_PER_REACH * reach, sys.float_info.max) if reach > 0 and math.isfinite(reach) else 1.0
+    width = sum(reach(predicate))
+    return min(CELLS_PER_REACH * width, sys.float_info.max) if width > 0 and math.isfinite(width) else 1.0
 
 
 @dataclass(frozen=True)

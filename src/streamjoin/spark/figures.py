@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import TimeAxis
+from streamjoin.errors import says_what_fits
 from streamjoin.spark.running.packed import PACKED_SCHEMA
 from streamjoin.spark.told import knowing
 
@@ -70,8 +71,10 @@ class Figures:
         return rows.observe(f"{self.name}-filter", F.count(F.lit(1)).alias("rows_out"))
 
 
+@says_what_fits
 def from_progress(progress: Any) -> dict[str, Any]:
-    """The figures of one micro-batch, from a query's progress: Spark's object, its dict or its JSON.
+    """The same as `progress`, from one entry of a query's `recentProgress`, or from what a listener is given: Spark's
+    object, its dict or its JSON.
 
     >>> figures = from_progress({"batchId": 4, "durationMs": {"triggerExecution": 1500}, "observedMetrics": {
     ...     "streamjoin-1-pack": {"rows_in": 10, "pack_us": 2_000_000},
@@ -96,11 +99,6 @@ def from_progress(progress: Any) -> dict[str, Any]:
     totals = {count: sum(join[count] for join in joins.values()) for count in ("rows_in", "rows_out", "late")}
     milliseconds = (told.get("durationMs") or {}).get("triggerExecution", 0)
     return {"batch": told.get("batchId"), "seconds": milliseconds / 1000, **totals, "joins": joins}
-
-
-def nothing_yet() -> dict[str, Any]:
-    """The figures of a query before its first micro-batch."""
-    return from_progress({})
 
 
 def _number(name: str) -> int:

@@ -20,7 +20,7 @@ from streamjoin.spark.calls.inputs import Input
 from streamjoin.spark.calls.options import Options
 from streamjoin.spark.calls.sources import source_infos
 from streamjoin.spark.marks import CallPlan, remember, uses_timers
-from streamjoin.spark.running.batch import BatchInterpreter
+from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.stream import StreamInterpreter
 from streamjoin.spark.session_check import check_session
 from streamjoin.spark.typing import SparkTyping
@@ -51,7 +51,7 @@ class TreeCall:
         made = CallPlan(plan, self.query, self.written, leaving, timers, self.numbered)
         check_session(next(iter(frames.values())).sparkSession, streaming=plan.streaming)
         if not plan.streaming:
-            return remember(BatchInterpreter(plan, frames).run(), made)
+            return remember(Interpreter(plan, frames).run(), made)
         stored = to_stored(plan)
         call = {"name": plan_name(stored), "plan": stored, "format": FORMAT}
         return remember(StreamInterpreter(plan, frames, call).run(), made, call["name"])

@@ -1,5 +1,8 @@
 """A physical plan on Spark: frames by channel, stage after stage. How a stage runs is what interpreters differ in.
 
+Over batch frames everything is there: one micro-batch, then the end. All stages are `mapInArrow`: public DataFrame
+calls, lazy, recovered by Spark like any other stage. Nothing is collected, and no job runs when the call is made.
+
     source --pack--\\
                      exchange by bucket --stage--> packed --------------> next stage
     source --pack--/                               rows --Spark--pack--> next stage
@@ -8,7 +11,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import reduce
 
@@ -18,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from streamjoin.plan.physical import Edge, PhysicalPlan, Source
 from streamjoin.plan.types import names_of
-from streamjoin.runtime.outlet import ToCourt, ToStage, ToUser
+from streamjoin.runtime.outlet import ToStage, ToUser
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
 from streamjoin.spark.labels import bucket_labels
@@ -31,22 +33,28 @@ from streamjoin.spark.running.computing import (
     stepped,
 )
 from streamjoin.spark.running.packed import PACKED_SCHEMA
-from streamjoin.spark.running.tasks import PackEdge, PackSource, ReadElements
+from streamjoin.spark.running.tasks import OperateAtOnce, PackEdge, PackSource, ReadElements, unpack_rows
 from streamjoin.spark.told import knowing
 from streamjoin.spark.typing import spark_schema
 
 
-class Interpreter(ABC):
-    """Builds the frames of one plan, sources first."""
+class Interpreter:
+    """Builds the frames of one plan, sources first. A batch is a stream that ends: here every stage runs at once."""
 
     def __init__(self, plan: PhysicalPlan, frames: Mapping[str, DataFrame]) -> None:
         self.plan, self.frames = plan, frames
         self.packed: dict[int, DataFrame] = {}  # by channel
         self.left: dict[int, DataFrame] = {}  # what leaves, by channel
 
-    @abstractmethod
     def operated(self, stage: Stage, packed: list[int]) -> DataFrame:
         """What leaves a stage that reads these channels: packed rows, or rows with numbers for names."""
+        schema = PACKED_SCHEMA if stage.outlet.packed else self.row_schema(stage)
+        exchanged = knowing(self.united(packed).repartition(stage.buckets, "label"), PACKED_SCHEMA)
+        return exchanged.mapInArrow(OperateAtOnce(stage, self.labels_after(stage)), schema)
+
+    def unpacked(self, stage: Stage, done: DataFrame) -> DataFrame:
+        """The same, of a stage that packs rows too."""
+        return done if stage.outlet.packed else done.mapInArrow(unpack_rows, self.row_schema(stage))
 
     def run(self) -> DataFrame:
         """The result, lazily."""
@@ -54,7 +62,11 @@ class Interpreter(ABC):
             self._source(source)
         for stage in self.plan.stages:
             self._stage(stage)
-        return reduce(DataFrame.unionAll, (self.left[channel] for channel in self.plan.sink.channels))
+        return reduce(DataFrame.unionAll, self.results())
+
+    def results(self) -> list[DataFrame]:
+        """What leaves, by each channel of the sink."""
+        return [self.left[channel] for channel in self.plan.sink.channels]
 
     def _source(self, source: Source) -> None:
         if source.target is not None:
@@ -76,7 +88,7 @@ class Interpreter(ABC):
         for channel in self.channels(stage):
             feeders.setdefault(id(self.packed[channel]), channel)
         out, way = self.operated(stage, list(feeders.values())), stage.outlet.way
-        if isinstance(way, ToStage | ToCourt):
+        if stage.outlet.packed:
             self.packed |= dict.fromkeys((way.channel, *(each.channel for each in stage.outlet.testimony)), out)
         elif isinstance(way, ToUser):
             self.left[way.channel] = self._named(out)

@@ -16,19 +16,16 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from streamjoin.runtime.packets import REPORTS, Packet
+from streamjoin.runtime.packets import Packet
 
-PACKED_SCHEMA: Final = StructType([
-    StructField("label", IntegerType()), StructField("bucket", IntegerType()), StructField("channel", IntegerType()),
-    StructField("kind", StringType()), StructField("blob", BinaryType()),
-])  # fmt: skip
-COLUMNS: Final = ("label", "bucket", "channel", "kind", "blob")
 _ARROW_SCHEMA: Final = pa.schema([
     ("label", pa.int32()), ("bucket", pa.int32()), ("channel", pa.int32()), ("kind", pa.string()),
     ("blob", pa.binary()),
 ])  # fmt: skip
+PACKED_SCHEMA: Final = from_arrow_schema(_ARROW_SCHEMA)
+COLUMNS: Final = tuple(_ARROW_SCHEMA.names)
 
 
 def pack(packet: Packet, labels: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
@@ -38,18 +35,12 @@ def pack(packet: Packet, labels: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch(row, schema=_ARROW_SCHEMA)
 
 
-def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
-    """The packets of packed rows."""
-    for batch in batches:
-        for bucket, channel, kind, blob in zip(*(batch.column(i) for i in range(1, 5)), strict=True):
-            content = blob.as_py() if kind.as_py() in REPORTS else blob.as_buffer()
-            yield Packet.of(bucket.as_py(), channel.as_py(), kind.as_py(), content)
-
-
 def by_bucket(packed: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[Packet]]]:
     """The packets of each bucket that has come here."""
     arrived: dict[int, list[Packet]] = defaultdict(list)
-    for packet in unpack(packed):
-        arrived[packet.bucket].append(packet)
+    for batch in packed:
+        *small, blobs = batch.columns[1:]
+        for bucket, channel, kind, blob in zip(*(column.to_pylist() for column in small), blobs, strict=True):
+            arrived[bucket].append(Packet.of(bucket, channel, kind, blob.as_buffer()))
     for bucket in sorted(arrived):
         yield bucket, arrived.pop(bucket)

@@ -19,21 +19,20 @@ from pyspark.sql.types import LongType, StructField, StructType
 from streamjoin.operators.judging import Judging
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.physical import PhysicalPlan, Source
-from streamjoin.runtime.outlet import ToCourt, ToStage
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
 from streamjoin.spark.figures import Figures
 from streamjoin.spark.labels import bucket_labels
-from streamjoin.spark.running.batch import BatchInterpreter
 from streamjoin.spark.running.computing import prepared
+from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.packed import PACKED_SCHEMA
-from streamjoin.spark.running.tasks import PackSource, unpack_rows
+from streamjoin.spark.running.tasks import PackSource
 from streamjoin.spark.stored.processor import StageProcessor
 from streamjoin.spark.told import knowing
 from streamjoin.spark.typing import spark_schema
 
 
-class StreamInterpreter(BatchInterpreter):
+class StreamInterpreter(Interpreter):
     """Runs stages with state, and those that are complete at once."""
 
     def __init__(self, plan: PhysicalPlan, frames: Mapping[str, DataFrame], call: dict[str, Any]) -> None:
@@ -55,7 +54,7 @@ class StreamInterpreter(BatchInterpreter):
 
     def operated(self, stage: Stage, packed: list[int]) -> DataFrame:
         if stage.complete:
-            return self.operated_at_once(stage, packed)
+            return super().operated(stage, packed)
         court = isinstance(stage.nodes[-1].config, Judging)
         if self.figures is None or not court:
             self.figures = Figures(self.plan.axis, len(stage.inputs))
@@ -72,10 +71,7 @@ class StreamInterpreter(BatchInterpreter):
             "processingTime" if timers else "none",
             initialState=self.united(tables).groupBy("label") if tables else None,
         )
-        told = self.figures.observed(done, "verdict" if court else "join")
-        if isinstance(stage.outlet.way, ToStage | ToCourt):
-            return told
-        return told.mapInArrow(unpack_rows, self.row_schema(stage))
+        return self.unpacked(stage, self.figures.observed(done, "verdict" if court else "join"))
 
     def _split(self, stage: Stage, packed: list[int]) -> tuple[list[int], list[int]]:
         """The channels that go on delivering, and those that are complete."""

@@ -14,8 +14,6 @@ from pyspark import TaskContext
 
 from streamjoin.plan.physical import Edge, Source
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
-from streamjoin.runtime.outlet import ToCourt, ToStage
-from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import Stage
 from streamjoin.spark.running.packed import by_bucket, pack
 from streamjoin.state import table_from_bytes
@@ -92,15 +90,11 @@ class OperateAtOnce:
     def __call__(self, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for bucket, packets in by_bucket(packed):
             running = self.stage.build(bucket)
-            yield from self._sent(chain(running.take(packets), running.end()))
-
-    def _sent(self, packets: Iterable[Packet]) -> Iterator[pa.RecordBatch]:
-        to_stage = isinstance(self.stage.outlet.way, ToStage | ToCourt)
-        for packet in packets:
-            if to_stage and packet.kind != "progress":  # a batch ends: the next stage hears it from Spark
-                yield from pack(packet, self.labels)
-            elif not to_stage:
-                yield from in_batches(numbered(packet.table))
+            for packet in chain(running.take(packets), running.end()):
+                if not self.stage.outlet.packed:
+                    yield from in_batches(numbered(packet.table))
+                elif packet.kind != "progress":  # a batch ends: the next stage hears it from Spark
+                    yield from pack(packet, self.labels)
 
 
 def unpack_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

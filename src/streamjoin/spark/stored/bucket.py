@@ -170,7 +170,7 @@ class Bucket:
             check_format(manifest.get("format"))
             cache, shelf = BlobCache(manifest["state"]), Shelf.of(manifest)
             snapshot = readable(Snapshot(manifest, StoredBlobs(shelf, self.variables.blobs, cache)))
-            check_identity(snapshot.manifest, self.identity)
+            check_same(snapshot.manifest["identity"], self.identity)
             running = self.stage.build(manifest["bucket"])
             cache.keep_only(shelf.values)
             running.restore(snapshot)
@@ -258,13 +258,8 @@ class StoredBlobs(Mapping[str, bytes]):
         return len(self.shelf.blobs)
 
 
-def check_identity(manifest: dict[str, Any], identity: dict[str, str]) -> None:
-    """Refuse to go on with the state of another call, and say in what it differs."""
-    check_same(manifest["identity"], identity)
-
-
 def check_same(stored: dict[str, str], identity: dict[str, str]) -> None:
-    """Refuse a call that differs from the stored one in anything that the state depends on."""
+    """Refuse to go on with the state of another call, and say in what it differs that the state depends on."""
     for name in dict.fromkeys((*identity, *stored)):
         if stored.get(name) != identity.get(name):
             told = f"{name} was {stored.get(name)}, and is {identity.get(name)}"

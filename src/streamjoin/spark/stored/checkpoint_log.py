@@ -7,7 +7,7 @@ among its offsets, which says so: Spark reads it first, cannot, and shows what i
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import unquote, urlparse
 
 from pyspark.sql import SparkSession
@@ -18,21 +18,8 @@ from streamjoin.spark.told import is_connect
 FINISHED: Final = "streamjoin: this query was ended by sj.finish, and going on would repeat rows"
 
 
-class Files(Protocol):
-    """The files of a checkpoint, wherever it lies."""
-
-    def names(self, folder: str) -> list[str]:
-        """The files in a folder of the checkpoint; none, if there is no such folder."""
-
-    def first_line(self, file: str) -> str:
-        """How a file begins."""
-
-    def write(self, file: str, text: str) -> None:
-        """A new file."""
-
-
 class LocalFiles:
-    """On a disk of this machine, where Spark Connect shows nothing of Spark's own way."""
+    """The files of a checkpoint on a disk of this machine, where Spark Connect shows nothing of Spark's own way."""
 
     def __init__(self, checkpoint: str) -> None:
         self.root = Path(checkpoint)
@@ -49,7 +36,7 @@ class LocalFiles:
 
 
 class HadoopFiles:
-    """Wherever Spark itself looks for it."""
+    """The same, wherever Spark itself looks for it."""
 
     def __init__(self, session: Any, checkpoint: str) -> None:
         self.path_of, self.root = session._jvm.org.apache.hadoop.fs.Path, checkpoint
@@ -82,7 +69,7 @@ class CheckpointLog:
         self.checkpoint, place = checkpoint, urlparse(checkpoint)
         local = unquote(place.path) if place.scheme else checkpoint
         if not is_connect(spark):
-            self.files: Files = HadoopFiles(spark, checkpoint)
+            self.files: HadoopFiles | LocalFiles = HadoopFiles(spark, checkpoint)
         elif place.scheme in ("", "file") and Path(local).is_dir():
             self.files = LocalFiles(local)
         else:

@@ -28,14 +28,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.physical import PhysicalPlan, Source
 from streamjoin.plan.stored import from_stored
-from streamjoin.plan.types import names_of
-from streamjoin.runtime.outlet import ToCourt, ToStage
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import Stage
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.packed import PACKED_SCHEMA, pack
-from streamjoin.spark.running.tasks import unpack_rows
 from streamjoin.spark.stored.bundles import unbundled
 from streamjoin.spark.stored.checkpoint_log import CheckpointLog
 from streamjoin.spark.stored.formats import check_format, readable
@@ -168,21 +165,10 @@ class FinishInterpreter(Interpreter):
         rows = given[0] if len(given) == 1 else given[0].unionAll(given[1])
         task = FinishStage(stage, bucket_labels(stage.buckets), self.labels_after(stage))
         done = rows.repartition(stage.buckets, "label").mapInArrow(task, PACKED_SCHEMA)
-        if isinstance(stage.outlet.way, ToStage | ToCourt):
-            return done
-        return done.mapInArrow(unpack_rows, self.row_schema(stage))
+        return self.unpacked(stage, done)
 
-    def run(self) -> DataFrame:
-        for source in self.plan.sources:
-            self._source(source)
-        for stage in self.plan.stages:
-            self._stage(stage)
-        left = [self.left[channel] for channel in self.plan.sink.channels if channel in self.left]
-        assert left, "a checkpoint that has state has the state of a stage"
-        rest = left[0]
-        for more in left[1:]:
-            rest = rest.unionAll(more)
-        return rest.select(*(F.col(f"`{name}`") for name in names_of(self.plan.sink.fields)))
+    def results(self) -> list[DataFrame]:
+        return [self.left[channel] for channel in self.plan.sink.channels if channel in self.left]
 
 
 def finish_query(spark: SparkSession, checkpoint: str) -> DataFrame:
