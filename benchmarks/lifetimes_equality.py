@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from benchmarks.errors import UnequalResultsError
 from benchmarks.lifetimes_queries import QueryName, micro_batches
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.physical import PhysicalPlan
+from tests.interpreter import InProcess
 
 VALIDITY = ("valid_from", "valid_to")
 

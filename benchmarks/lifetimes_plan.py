@@ -14,15 +14,15 @@ import pyarrow as pa
 from benchmarks.lifetimes_queries import SCHEMAS, Tables
 from streamjoin.algebra import Method
 from streamjoin.operators import Operator, Results
-from streamjoin.plan.in_process import prepared
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Relation
 from streamjoin.plan.tasks import SourceTask
-from streamjoin.plan.types import Field, PlainTyping, plain_type
+from streamjoin.plan.types import Field, plain_type
 from streamjoin.runtime.fragment import Fragment
 from streamjoin.runtime.lateness import Slack
 from streamjoin.state import Batch
+from tests.interpreter import PlainTyping, prepared
 
 
 def plan_of(tree: Relation, method: Method) -> PhysicalPlan:

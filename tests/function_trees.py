@@ -13,10 +13,10 @@ from streamjoin.algebra import AsOf, Band, BestOf, Equals, NearestOf, Overlaps, 
 from streamjoin.plan.lowering import Leaving, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, IntervalJoin, Join, NearestJoin, Relation, Stream
-from streamjoin.plan.types import PlainTyping
 from streamjoin.runtime.lateness import Lateness
 from streamjoin.runtime.naming import OutputColumn
 from tests.in_process import source
+from tests.interpreter import PlainTyping
 
 SCHEMA = pa.schema(
     [(name, pa.int64()) for name in ("id", "ts", "k")] + [(name, pa.float64()) for name in ("v", "lo", "hi")]

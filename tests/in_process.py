@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.algebra import NEVER
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Relation
-from streamjoin.plan.types import Field, PlainTyping, plain_type
+from streamjoin.plan.types import Field, plain_type
 from streamjoin.runtime.lateness import Complete, Lateness, RunningLateness, Slack, Timeless
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
+from tests.interpreter import InProcess, PlainTyping
 from tests.state.storing import Store
 
 

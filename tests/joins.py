@@ -44,10 +44,10 @@ from streamjoin.plan.relation import (
     Relation,
     Stream,
 )
-from streamjoin.plan.types import PlainTyping
 from streamjoin.runtime.lateness import Complete, Lateness
 from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG
 from tests.in_process import source
+from tests.interpreter import PlainTyping
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.plan.identity import identity_of
-from streamjoin.plan.in_process import leaving, prepared, stepped
 from streamjoin.plan.physical import Edge, PhysicalPlan, Source
 from streamjoin.plan.types import names_of
 from streamjoin.runtime.elements import HIDDEN_SCHEMA
@@ -40,6 +39,7 @@ from streamjoin.spark.stored.bundles import unbundled
 from streamjoin.spark.stored.pages import bound
 from streamjoin.spark.stored.processor import StageProcessor
 from streamjoin.state import Snapshot
+from tests.interpreter import leaving, prepared, stepped
 
 
 class Value:

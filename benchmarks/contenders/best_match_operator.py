@@ -16,13 +16,13 @@ import pyarrow as pa
 from benchmarks.workloads import Columns, Workload
 from streamjoin.algebra import FOREVER
 from streamjoin.operators import Output, Results
-from streamjoin.plan.in_process import prepared
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import BestMatchJoin, Projection, Stream
 from streamjoin.plan.tasks import SourceTask
-from streamjoin.plan.types import Field, PlainTyping, plain_type
+from streamjoin.plan.types import Field, plain_type
 from streamjoin.runtime.fragment import Fragment
+from tests.interpreter import PlainTyping, prepared
 
 DIMENSIONS = ("x", "y", "z")
 SIDES = ("left", "right")

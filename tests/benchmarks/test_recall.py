@@ -15,11 +15,11 @@ from benchmarks.recall_replay import Replay
 from streamjoin.algebra import NEVER, Equals, Range
 from streamjoin.cli import app
 from streamjoin.operators.recall.controller import Aim
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.relation import Join, Stream
 from streamjoin.runtime.recall import ToRecall
 from tests.function_trees import plan_of, tree
 from tests.in_process import plan_of as plan_of_tree
+from tests.interpreter import InProcess
 
 GENERATED = [name for name, data in DATA.items() if not data.real]
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])

@@ -10,12 +10,12 @@ import pytest
 from streamjoin.algebra import Equals, Overlaps
 from streamjoin.errors import InvalidRowError
 from streamjoin.language import parse_cql
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.relation import Aggregation, Join, Projection, Relation
 from streamjoin.plan.rules import optimise
 from streamjoin.spark.calls.sources import time_columns
 from tests.in_process import plan_of
+from tests.interpreter import InProcess
 
 KEYED = pa.schema({"ts": pa.int64(), "k": pa.int64()})
 

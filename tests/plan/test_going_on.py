@@ -15,8 +15,8 @@ from streamjoin.plan.identity import identity_of
 from streamjoin.plan.lowering import Leaving, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Aggregation, Difference, Intersection, Join, Projection, Relation, Stream
-from streamjoin.plan.types import PlainTyping
 from tests.in_process import source
+from tests.interpreter import PlainTyping
 from tests.plane import Plane, own_cache
 
 __all__ = ["own_cache"]

@@ -12,9 +12,9 @@ from streamjoin.algebra import AsOf, Range
 from streamjoin.plan.lowering import lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Selection
-from streamjoin.plan.types import PlainTyping
 from streamjoin.runtime.lateness import Slack
 from tests.in_process import Troubled
+from tests.interpreter import PlainTyping
 from tests.joins import JoinCall
 
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("id", "ts", "k")])

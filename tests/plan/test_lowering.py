@@ -11,7 +11,6 @@ import pytest
 from streamjoin.algebra import Aggregate, Band, Equals, Overlaps, Range, Rows, TimeAxis
 from streamjoin.operators import Aggregating, Multiplicity, NegativeJoin, NegativeWindow, RowWindow, TemporalJoin
 from streamjoin.operators.judging import Judging
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.lowering.joining import ExpressionTest
 from streamjoin.plan.physical import Compute, Computed, Filter, Mark, PhysicalPlan
 from streamjoin.plan.relation import (
@@ -28,13 +27,14 @@ from streamjoin.plan.relation import (
     Stream,
     Union,
 )
-from streamjoin.plan.types import Field, PlainTyping, Type, names_of, plain_type
+from streamjoin.plan.types import Field, Type, names_of, plain_type
 from streamjoin.runtime.fragment import KEEP, Entry, Inner
 from streamjoin.runtime.intake import Channel
 from streamjoin.runtime.lateness import Complete, Slack
 from streamjoin.runtime.outlet import ToCourt, ToFrame, ToStage, ToUser
 from streamjoin.runtime.placing import MatrixPartitioning, Partitioning
 from streamjoin.state import KeyTest, ValueTest
+from tests.interpreter import InProcess, PlainTyping
 from tests.plan.trees import SCHEMA, configs, kinds, lowered, stream
 
 R, S, T = stream("R"), stream("S"), stream("T")

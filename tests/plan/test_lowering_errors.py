@@ -26,8 +26,9 @@ from streamjoin.plan.relation import (
     Stream,
     Union,
 )
-from streamjoin.plan.types import Field, PlainTyping, Type, plain_type
+from streamjoin.plan.types import Field, Type, plain_type
 from streamjoin.state.holders import MOST_PRODUCERS
+from tests.interpreter import PlainTyping
 from tests.plan.trees import lowered, stream
 
 COUNT = (Aggregate("count", None, "n"),)

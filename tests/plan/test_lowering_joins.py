@@ -13,7 +13,6 @@ import pytest
 
 from streamjoin.algebra import FOREVER, Band, Equals, Overlaps, Predicate, Range, Validity, Within
 from streamjoin.errors import UnsupportedError
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.lowering.joining import ExpressionTest, choose_partitioning, order_of, value_tests
 from streamjoin.plan.naming import name_columns
 from streamjoin.plan.physical import Filter, PhysicalPlan
@@ -26,6 +25,7 @@ from streamjoin.runtime.placing import (
     ReferencePoint,
 )
 from streamjoin.state import Batch, KeyTest, ValueTest
+from tests.interpreter import InProcess
 from tests.plan.trees import SCHEMA, lowered, stream
 
 BAND, BOX = Band("0.v", "1.v", 1.0, 1.0), Overlaps(("0.lo", "0.hi"), ("1.lo", "1.hi"))

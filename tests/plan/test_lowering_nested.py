@@ -16,7 +16,6 @@ import pytest
 
 from streamjoin.algebra import Equals, NearestOf, Within
 from streamjoin.errors import UnsupportedError
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.relation import (
     AsOfJoin,
     BestMatchJoin,
@@ -29,6 +28,7 @@ from streamjoin.plan.relation import (
     streams_of,
 )
 from tests.in_process import Troubled
+from tests.interpreter import InProcess
 from tests.plan.trees import SCHEMA, kinds, lowered, stream
 
 Row = dict[str, Any]

@@ -28,11 +28,10 @@ from streamjoin.plan.relation import (
 )
 from streamjoin.plan.rules import below_window, optimise
 from streamjoin.plan.rules.join_predicates import join_predicates
-from streamjoin.plan.rules.merge_projections import merge_projections
+from streamjoin.plan.rules.merging import merge_projections
 from streamjoin.plan.rules.order_joins import order_joins
 from streamjoin.plan.rules.prune_columns import prune_columns
-from streamjoin.plan.rules.push_join_conditions import push_join_conditions
-from streamjoin.plan.rules.push_selections import push_selections
+from streamjoin.plan.rules.pushing import push_join_conditions, push_selections
 
 COLUMNS = {
     "k": pa.string(),

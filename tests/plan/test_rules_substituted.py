@@ -10,7 +10,7 @@ from streamjoin.plan.condition import columns, substituted
 from streamjoin.plan.relation import Distinct, Join, Projection, Selection, Stream
 from streamjoin.plan.rules import optimise
 from streamjoin.plan.rules.bounds import bounds
-from streamjoin.plan.rules.merge_projections import merge_projections
+from streamjoin.plan.rules.merging import merge_projections
 from streamjoin.plan.rules.operands import Operands
 from tests.plan.test_rules import SCHEMAS, R, S
 

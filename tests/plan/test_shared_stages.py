@@ -10,7 +10,6 @@ import pytest
 from streamjoin.algebra import Aggregate, Band, Equals, Range, Rows
 from streamjoin.errors import UnsupportedError
 from streamjoin.operators import Aggregating, Multiplicity, NegativeJoin, NegativeWindow, RowWindow, TemporalJoin
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.lowering.joining import ExpressionTest
 from streamjoin.plan.physical import Compute, Mark, PhysicalPlan
@@ -29,6 +28,7 @@ from streamjoin.plan.relation import (
 from streamjoin.runtime.fragment import Entry, Inner
 from streamjoin.state import KeyTest, ValueTest
 from tests.in_process import plan_of
+from tests.interpreter import InProcess
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("s", pa.string())])
 

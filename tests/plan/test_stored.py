@@ -29,7 +29,6 @@ from streamjoin.algebra import (
     Within,
 )
 from streamjoin.errors import SnapshotError
-from streamjoin.plan.in_process import InProcess
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
     Aggregation,
@@ -50,6 +49,7 @@ from streamjoin.plan.stored import from_stored, plan_name, to_stored
 from streamjoin.plan.types import plain_type
 from streamjoin.runtime.lateness import Complete, Slack, Timeless
 from streamjoin.runtime.naming import MarkedColumn, Shape
+from tests.interpreter import InProcess
 from tests.plan.test_lowering import Wider
 from tests.plan.trees import SCHEMA, lowered, stream
 

@@ -11,9 +11,10 @@ from streamjoin.algebra import Range, Window
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Relation, Stream
-from streamjoin.plan.types import PlainTyping, Typing
+from streamjoin.plan.types import Typing
 from streamjoin.runtime.lateness import Lateness
 from tests.in_process import source
+from tests.interpreter import PlainTyping
 
 SCHEMA = pa.schema([
     ("id", pa.int64()), ("ts", pa.int64()), ("k", pa.int64()), ("j", pa.int64()), ("n", pa.int32()), ("s", pa.string()),

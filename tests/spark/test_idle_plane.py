@@ -13,11 +13,11 @@ from streamjoin.algebra import Equals, Range
 from streamjoin.errors import LateRowError
 from streamjoin.plan.lowering import Leaving, lower
 from streamjoin.plan.relation import Join, Stream
-from streamjoin.plan.types import PlainTyping
 from streamjoin.runtime.lateness import Slack
 from streamjoin.spark.calls.tree import check_late
 from tests.function_trees import plan_of, table, tree
 from tests.in_process import source
+from tests.interpreter import PlainTyping
 from tests.plane import Plane, own_cache
 
 __all__ = ["own_cache"]

@@ -14,11 +14,12 @@ import streamjoin as sj
 from streamjoin.plan.lowering import SourceInfo, lower
 from streamjoin.plan.relation import streams_of
 from streamjoin.plan.stored import from_stored, to_stored
-from streamjoin.plan.types import Field, PlainTyping, plain_type
+from streamjoin.plan.types import Field, plain_type
 from streamjoin.runtime.lateness import Slack
 from streamjoin.spark.calls import sources
 from streamjoin.spark.marks import CallPlan, plan_of
 from streamjoin.spark.typing import fields_of
+from tests.interpreter import PlainTyping
 
 COLUMNS = "id long, ts long, te long, k int, s string, v double, x double, y double"
 Call = Callable[[DataFrame, DataFrame], DataFrame]

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.plan.in_process import InProcess
 from streamjoin.spark.marks import plan_of
+from tests.interpreter import InProcess
 from tests.spark.streams import Row, Source, counted
 
 TARGET = sj.Recall(0.8, period="10 s", interval="1 s")

@@ -143,9 +143,7 @@ def conjuncts(text: str) -> tuple[str, ...]:
     >>> conjuncts("`a` AND `b` OR `c`")
     ('`a` AND `b` OR `c`',)
     """
-    text = bare(text)
-    pieces = tokens(text)
-    top = _top(pieces)
+    text, pieces, top = _taken_apart(text)
     if any(pieces[at].keyword == "OR" for at in top):
         return (text,)
     cuts, between = [], 0
@@ -171,7 +169,7 @@ def conjunction(parts: Iterable[str]) -> str | None:
     parts = tuple(parts)
     if len(parts) < 2:
         return parts[0] if parts else None
-    return " AND ".join(f"({part})" if _has(part, {"OR", "->"}) else part for part in parts)
+    return " AND ".join(f"({part})" if _binds_loosely(part) else part for part in parts)
 
 
 def comparison(text: str) -> tuple[str, str, str] | None:
@@ -180,9 +178,7 @@ def comparison(text: str) -> tuple[str, str, str] | None:
     >>> comparison("`a` - `b` <= 3"), comparison("`a` <> 3")
     (('`a` - `b`', '<=', '3'), None)
     """
-    text = bare(text)
-    pieces = tokens(text)
-    top = _top(pieces)
+    text, pieces, top = _taken_apart(text)
     if any(pieces[at].keyword in _PREDICATES for at in top):
         return None
     found = [at for at in top if pieces[at].text in _COMPARISONS]
@@ -192,19 +188,17 @@ def comparison(text: str) -> tuple[str, str, str] | None:
     return (bare(left), _USEFUL[pieces[found[0]].text], bare(right)) if left and right else None
 
 
-def between(text: str) -> tuple[str, str, str] | None:
-    """Value, lower and upper bound, if the text is one BETWEEN.
+def in_order(text: str) -> tuple[str, str, str] | None:
+    """The smaller operand, < or <=, and the larger one, if the text is a comparison that says which is which.
 
-    >>> between("`a` BETWEEN `b` - 1 AND `b` + 2")
-    ('`a`', '`b` - 1', '`b` + 2')
+    >>> in_order("`a` > `b` - 3"), in_order("`a` = `b`")
+    (('`b` - 3', '<', '`a`'), None)
     """
-    text = bare(text)
-    pieces = tokens(text)
-    found = [at for at in _top(pieces) if pieces[at].keyword in _PREDICATES or pieces[at].text in _COMPARISONS]
-    if [pieces[at].keyword for at in found] != ["BETWEEN", "AND"]:
+    found = comparison(text)
+    if found is None or found[1] == "=":
         return None
-    value, low, high = (bare(part) for part in _cut(text, pieces, found))
-    return (value, low, high) if value and low and high else None
+    left, operator, right = found
+    return found if operator[0] == "<" else (right, operator.replace(">", "<"), left)
 
 
 def halves(text: str) -> tuple[str, ...]:
@@ -213,9 +207,11 @@ def halves(text: str) -> tuple[str, ...]:
     >>> halves("`a` BETWEEN `b` - 1 AND 2")
     ('`a` >= (`b` - 1)', '`a` <= 2')
     """
-    parts = between(text)
-    if parts is None:
+    whole, pieces, top = _taken_apart(text)
+    found = [at for at in top if pieces[at].keyword in _PREDICATES or pieces[at].text in _COMPARISONS]
+    if [pieces[at].keyword for at in found] != ["BETWEEN", "AND"] or not all(_cut(whole, pieces, found)):
         return (text,)
+    parts = (bare(part) for part in _cut(whole, pieces, found))
     value, low, high = (part if len(tokens(part)) == 1 else f"({part})" for part in parts)
     return f"{value} >= {low}", f"{value} <= {high}"
 
@@ -226,17 +222,14 @@ def terms(text: str) -> tuple[tuple[int, str], ...] | None:
     >>> terms("`a` - (`b` + 1) + 2 * 3")
     ((1, '`a`'), (-1, '`b` + 1'), (1, '2 * 3'))
     """
-    text = bare(text)
-    pieces = tokens(text)
-    top = _top(pieces)
+    text, pieces, top = _taken_apart(text)
     if any(pieces[at].keyword in _LOOSER_THAN_PLUS for at in top):
         return None
     signs = [at for at in top if pieces[at].text in ("+", "-")]
     binary = [at for at in signs if at > 0 and pieces[at - 1].keyword not in _UNARY_AFTER]
-    found = [(1, part) for part in _cut(text, pieces, binary)[:1]]
-    for at, part in zip(binary, _cut(text, pieces, binary)[1:], strict=True):
-        found.append((1 if pieces[at].text == "+" else -1, part))
-    return tuple((sign, bare(part)) for sign, part in found) if all(part for _, part in found) else None
+    parts = _cut(text, pieces, binary)
+    signed = zip((1, *(1 if pieces[at].text == "+" else -1 for at in binary)), parts, strict=True)
+    return tuple((sign, bare(part)) for sign, part in signed) if all(parts) else None
 
 
 def call(text: str) -> tuple[str, tuple[str, ...]] | None:
@@ -273,9 +266,9 @@ def calls(text: str, names: Iterable[str]) -> tuple[tuple[int, int, str, tuple[s
     return tuple(found)
 
 
-def _has(text: str, keywords: set[str]) -> bool:
+def _binds_loosely(text: str) -> bool:
     pieces = tokens(text)
-    return any(pieces[at].keyword in keywords for at in _top(pieces))
+    return any(pieces[at].keyword in ("OR", "->") for at in _top(pieces))
 
 
 def _closing(pieces: Sequence[Token], at: int) -> int:
@@ -285,6 +278,13 @@ def _closing(pieces: Sequence[Token], at: int) -> int:
         if depth == 0:
             return number
     return len(pieces)
+
+
+def _taken_apart(text: str) -> tuple[str, Sequence[Token], list[int]]:
+    """The text without parentheses around it, its tokens, and which of them are outermost."""
+    text = bare(text)
+    pieces = tokens(text)
+    return text, pieces, _top(pieces)
 
 
 def _top(pieces: Sequence[Token]) -> list[int]:

@@ -1,7 +1,7 @@
 """Column types as plans see them: Arrow's, and what Spark calls it, which knows more (collations, char, varchar).
 
-What an expression's type is only Spark knows. So plans ask a `Typing`: Spark's own analysis, or, without a JVM, one
-that knows columns by themselves.
+What an expression's type is only Spark knows. So plans ask a `Typing`: Spark's own analysis, or, in tests, one that
+knows columns by themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from streamjoin.errors import UnsupportedError
-from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
 
 
@@ -115,27 +114,3 @@ def struct_type(fields: Fields) -> Type:
     text = ",".join(f"{each.name}:{each.type.text}" for each in fields)
     arrow = pa.struct([pa.field(each.name, each.type.arrow) for each in fields])
     return Type(arrow, f"struct<{text}>", dumps({"fields": members, "type": "struct"}))
-
-
-class PlainTyping:
-    """Knows columns by themselves, and types that are equal: enough where nothing is computed."""
-
-    def computed(self, fields: Fields, columns: Sequence[tuple[str, str]]) -> Fields:
-        """Columns under other names."""
-        found = []
-        for name, text in columns:
-            source = one_column(text)
-            if source is None:
-                raise UnsupportedError(f"a computed column {text!r} is left to Spark", hint="run the query on Spark")
-            found.append(Field(name, type_of(fields, source)))
-        return tuple(found)
-
-    def check(self, fields: Fields, condition: str) -> None:
-        """Spark would say; whoever evaluates it will."""
-
-    def common(self, one: Type, two: Type) -> Type | None:
-        """Equal types have one."""
-        return one if one == two else None
-
-    def agree(self, expression: Expression, inputs: Sequence[Fields]) -> None:
-        """There is no session that could differ."""

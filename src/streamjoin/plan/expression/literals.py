@@ -38,7 +38,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "%"
 _DATE = r"\d{4}-\d\d-\d\d"
 _TIME = r"\d\d:\d\d:\d\d(?:\.\d{1,6})?"
 _ZONE = r"Z|[+-](?:0\d|1[0-7]):[0-5]\d"
-_UNITS = {
+UNITS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1_000,
     "SECOND": 1_000_000,
@@ -142,7 +142,7 @@ def is_unit(word: str) -> bool:
     >>> is_unit("seconds"), is_unit("month")
     (True, False)
     """
-    return word.upper().removesuffix("S") in _UNITS
+    return word.upper().removesuffix("S") in UNITS
 
 
 def interval(amounts: list[tuple[str, str]]) -> Literal:
@@ -156,7 +156,7 @@ def interval(amounts: list[tuple[str, str]]) -> Literal:
         fraction = r"(?:\.\d{1,6})?" if unit.upper().startswith("SECOND") else ""
         if not is_unit(unit) or not re.fullmatch(rf"[+-]?\d+{fraction}", amount):
             raise Outside(f"INTERVAL {amount} {unit}")
-        total += int(Decimal(amount) * _UNITS[unit.upper().removesuffix("S")])
+        total += int(Decimal(amount) * UNITS[unit.upper().removesuffix("S")])
     if abs(total) >= 1 << 63:
         raise Outside("an INTERVAL of more than 292000 years")
     return Literal(INTERVAL, total)

@@ -16,7 +16,7 @@ from streamjoin.plan.condition import one_column, quoted
 from streamjoin.plan.lowering.options import SourceInfo
 from streamjoin.plan.physical import Compute, Computed, Filter, Mark, Step
 from streamjoin.plan.relation import Stream
-from streamjoin.plan.rules.push_selections import below_window
+from streamjoin.plan.rules.pushing import below_window
 from streamjoin.plan.types import Field, Fields, Typing, names_of, plain_type
 from streamjoin.runtime.fragment import Entry, Node
 from streamjoin.runtime.intake import KEEP, Channel, StageInput

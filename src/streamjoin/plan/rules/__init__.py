@@ -6,22 +6,17 @@ condition is depends on types.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from streamjoin.plan.column_types import Schemas
 from streamjoin.plan.relation import Relation
 from streamjoin.plan.rules.expand_functions import expand_functions
 from streamjoin.plan.rules.join_predicates import join_predicates
-from streamjoin.plan.rules.merge_projections import merge_projections
-from streamjoin.plan.rules.merge_selections import merge_selections
+from streamjoin.plan.rules.merging import merge_projections, merge_selections
 from streamjoin.plan.rules.order_joins import order_joins
 from streamjoin.plan.rules.prune_columns import prune_columns
-from streamjoin.plan.rules.push_join_conditions import push_join_conditions
-from streamjoin.plan.rules.push_selections import below_window, push_selections
+from streamjoin.plan.rules.pushing import below_window, push_join_conditions, push_selections
+from streamjoin.plan.rules.rebuild import Rule
 
 __all__ = ["RULES", "Rule", "below_window", "optimise"]
-
-Rule = Callable[[Relation, Schemas], Relation]
 
 RULES: tuple[Rule, ...] = (
     merge_selections,

@@ -20,6 +20,7 @@ from typing import Any
 from streamjoin.plan.condition import call, comparison, terms
 from streamjoin.plan.expression import grammar
 from streamjoin.plan.expression.lexer import tokens
+from streamjoin.plan.expression.literals import UNITS
 from streamjoin.plan.expression.sqltypes import (
     DATE,
     DOUBLE,
@@ -36,14 +37,6 @@ from streamjoin.plan.expression.tree import MICROS_PER_DAY, Call, Literal, Node,
 from streamjoin.plan.rules.operands import LEFT, Operands
 
 _FLIPPED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
-_UNITS = {
-    "days": MICROS_PER_DAY,
-    "hours": 3_600_000_000,
-    "minutes": 60_000_000,
-    "seconds": 1_000_000,
-    "milliseconds": 1_000,
-    "microseconds": 1,
-}
 EXACT_DIGITS = 18
 
 
@@ -215,5 +208,5 @@ def as_duration(micros: int) -> str:
     """
     if micros == 0:
         return "0 seconds"
-    unit = next(name for name, size in _UNITS.items() if micros % size == 0)
-    return f"{micros // _UNITS[unit]} {unit}"
+    unit, size = next(each for each in reversed(UNITS.items()) if each[0] != "WEEK" and micros % each[1] == 0)
+    return f"{micros // size} {unit.lower()}s"

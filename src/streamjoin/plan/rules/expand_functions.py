@@ -11,11 +11,12 @@ from dataclasses import replace
 from streamjoin.plan.column_types import Schemas
 from streamjoin.plan.condition import calls
 from streamjoin.plan.relation import Join, Projection, Relation, Selection
-from streamjoin.plan.rules.rebuild import bottom_up
+from streamjoin.plan.rules.rebuild import for_every
 
 FUNCTIONS = ("distance", "overlaps")
 
 
+@for_every(Relation)
 def expand_functions(relation: Relation, schemas: Schemas) -> Relation:
     """Every expression in Spark SQL alone.
 
@@ -24,10 +25,6 @@ def expand_functions(relation: Relation, schemas: Schemas) -> Relation:
     >>> expand_functions(Selection(stream, "distance(`R.a`, `R.b`) < 3"), {}).condition
     'sqrt(power(CAST(`R.b` AS DOUBLE) - CAST(`R.a` AS DOUBLE), 2)) < 3'
     """
-    return bottom_up(relation, _expanded)
-
-
-def _expanded(relation: Relation) -> Relation:
     if isinstance(relation, Selection):
         return replace(relation, condition=expanded(relation.condition))
     if isinstance(relation, Projection):

@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Final
 
 from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Within
 from streamjoin.algebra.predicate import Closed
 from streamjoin.plan.column_types import Schemas
-from streamjoin.plan.condition import call, comparison, conjunction, conjuncts, halves, one_column, quoted
+from streamjoin.plan.condition import call, comparison, conjunction, conjuncts, halves, in_order, one_column, quoted
 from streamjoin.plan.expression.sqltypes import (
     DATE,
     DOUBLE,
@@ -38,10 +39,18 @@ from streamjoin.plan.expression.sqltypes import (
 from streamjoin.plan.relation import Join, Projection, Relation, Selection
 from streamjoin.plan.rules.bounds import EXACT_DIGITS, Bound, as_duration, bounds, number
 from streamjoin.plan.rules.operands import LEFT, RIGHT, Operands
-from streamjoin.plan.rules.rebuild import bottom_up, columns_only
+from streamjoin.plan.rules.rebuild import columns_only, for_every
+
+_CLOSED: Final[dict[tuple[bool, bool], Closed]] = {
+    (True, True): "both",
+    (True, False): "left",
+    (False, True): "right",
+    (False, False): "neither",
+}
 
 
-def join_predicates(relation: Relation, schemas: Schemas) -> Relation:
+@for_every(Join)
+def join_predicates(join: Join, schemas: Schemas) -> Relation:
     """Predicates out of the conditions of joins.
 
     >>> import pyarrow as pa
@@ -51,10 +60,6 @@ def join_predicates(relation: Relation, schemas: Schemas) -> Relation:
     >>> join_predicates(Join(r, s, (), "abs(`R.a` - `S.b`) <= 5"), schemas).predicates
     (Band(left='R.a', right='S.b', below=5, above=5, closed='both'),)
     """
-    return bottom_up(relation, lambda node: _recognised(node, schemas) if isinstance(node, Join) else node)
-
-
-def _recognised(join: Join, schemas: Schemas) -> Relation:
     if join.theta is None:
         return join
     operands = Operands(join, schemas)
@@ -86,33 +91,21 @@ def _equality(text: str, operands: Operands) -> Equals | None:
     parts = comparison(text)
     if parts is None or parts[1] != "=":
         return None
-    ordered = _ordered(parts[0], parts[2], operands)
+    ordered = _two_sides((parts[0], parts[2]), operands)
     if ordered is None:
         return None
-    kinds = [operands.type(one) for one in ordered]
+    (left,), (right,) = ordered
+    kinds = operands.type(left), operands.type(right)
     if kinds[0] is None or kinds[1] is None or VOID in kinds or common(kinds[0], kinds[1]) is None:
         return None
-    return Equals(operands.column(ordered[0]), operands.column(ordered[1]))
-
-
-def _ordered(one: str, other: str, operands: Operands) -> tuple[str, str] | None:
-    """The operand of the left side, then that of the right."""
-    sides = (operands.side(one), operands.side(other))
-    if sides == (LEFT, RIGHT):
-        return one, other
-    return (other, one) if sides == (RIGHT, LEFT) else None
+    return Equals(operands.column(left), operands.column(right))
 
 
 def _within(text: str, operands: Operands) -> Within | None:
-    parts = comparison(text)
-    if parts is None:
+    ordered = in_order(text)
+    if ordered is None or ordered[1] != "<=":
         return None
-    one, operator, other = parts
-    if operator == ">=":
-        one, other = other, one
-    elif operator != "<=":
-        return None
-    measured, radius = call(one), number(other)
+    measured, radius = call(ordered[0]), number(ordered[2])
     if measured is None or measured[0] != "distance" or radius is None or radius < 0:
         return None
     axes = _two_sides(measured[1], operands)
@@ -192,28 +185,21 @@ def _bands(parts: Sequence[str], operands: Operands) -> tuple[list[Band], list[s
 
 
 def _band(low: Bound, high: Bound, operands: Operands) -> Band:
-    closed: dict[tuple[bool, bool], Closed] = {
-        (True, True): "both",
-        (True, False): "left",
-        (False, True): "right",
-        (False, False): "neither",
-    }
     below, above = -low.value, high.value
     if high.time:
         below, above = as_duration(below), as_duration(above)
-    return Band(
-        operands.column(high.left), operands.column(high.right), below, above, closed[(low.closed, high.closed)]
-    )
+    closed = _CLOSED[low.closed, high.closed]
+    return Band(operands.column(high.left), operands.column(high.right), below, above, closed)
 
 
 def _overlap_pairs(parts: Sequence[str], operands: Operands) -> tuple[list[Overlaps], list[str]]:
     """`left < right` and `right < left`, of intervals that are known not to be empty."""
     ends: list[tuple[str, bool, str, str]] = []  # the part, whether the left side has the smaller one, and both columns
     for part in parts:
-        compared = comparison(part)
-        if compared is None or compared[1] not in ("<", ">"):
+        ordered = in_order(part)
+        if ordered is None or ordered[1] != "<":
             continue
-        small, large = (compared[0], compared[2]) if compared[1] == "<" else (compared[2], compared[0])
+        small, _, large = ordered
         sides = (operands.side(small), operands.side(large))
         if None not in sides and sides[0] != sides[1] and one_column(small) and one_column(large):
             ends.append((part, sides[0] == LEFT, one_column(small) or "", one_column(large) or ""))
@@ -226,9 +212,9 @@ def _overlap_pairs(parts: Sequence[str], operands: Operands) -> tuple[list[Overl
             if other_of_left or {part, other} & used:
                 continue
             columns = (left_start, left_end, right_start, right_end)
-            ordered = _compared_exactly([operands.type(quoted(column)) for column in columns])
+            exactly = _compared_exactly([operands.type(quoted(column)) for column in columns])
             left, right = operands.children
-            if ordered and _is_below(left, left_start, left_end) and _is_below(right, right_start, right_end):
+            if exactly and _is_below(left, left_start, left_end) and _is_below(right, right_start, right_end):
                 found.append(Overlaps((left_start, left_end), (right_start, right_end)))
                 used |= {part, other}
     return found, [part for part in parts if part not in used]
@@ -237,12 +223,9 @@ def _overlap_pairs(parts: Sequence[str], operands: Operands) -> tuple[list[Overl
 def _is_below(relation: Relation, low: str, high: str) -> bool:
     """Whether a selection has seen to it that one column is less than another."""
     if isinstance(relation, Selection):
-        for part in conjuncts(relation.condition):
-            compared = comparison(part)
-            if compared is not None and compared[1] in ("<", ">"):
-                pair = (compared[0], compared[2]) if compared[1] == "<" else (compared[2], compared[0])
-                if (one_column(pair[0]), one_column(pair[1])) == (low, high):
-                    return True
+        orders = filter(None, map(in_order, conjuncts(relation.condition)))
+        if any(sign == "<" and (one_column(one), one_column(two)) == (low, high) for one, sign, two in orders):
+            return True
         return _is_below(relation.child, low, high)
     if isinstance(relation, Projection):
         texts = dict(relation.computed)

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from streamjoin.plan.column_types import Schemas
 from streamjoin.plan.condition import columns, conjuncts
 from streamjoin.plan.relation import Join, Relation, Selection
-from streamjoin.plan.rules.rebuild import bottom_up, columns_only
+from streamjoin.plan.rules.rebuild import columns_only, for_every
 
 
-def order_joins(relation: Relation, schemas: Schemas) -> Relation:
+@for_every(Selection)
+def order_joins(relation: Selection, schemas: Schemas) -> Relation:
     """Cross joins below a selection, ordered by its conditions.
 
     >>> from streamjoin.plan.relation import Stream
@@ -22,12 +23,6 @@ def order_joins(relation: Relation, schemas: Schemas) -> Relation:
     >>> ordered.columns, ordered.child.columns
     (('R.k', 'S.k', 'T.k'), ('R.k', 'T.k', 'S.k'))
     """
-    return bottom_up(relation, _ordered)
-
-
-def _ordered(relation: Relation) -> Relation:
-    if not isinstance(relation, Selection):
-        return relation
     sources = _sources(relation.child)
     if len(sources) < 3:
         return relation

@@ -1,8 +1,8 @@
 """Nothing is read that nobody needs: columns are left out, down to the streams.
 
-Set operators and DISTINCT compare whole rows, an as-of join chooses by them among its right rows, and an aggregation
-has its keys: those stay. A window's own columns (time, PARTITION BY, the ends of VALID) are the stream's: they need not
-be read for it.
+Set operators and DISTINCT compare whole rows, joins decide by some columns (an as-of join by all of its right ones), an
+aggregation has its keys: those stay. A window's own columns (time, PARTITION BY, the ends of VALID) are the stream's:
+they need not be read for it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from streamjoin.algebra import Predicate
 from streamjoin.plan.column_types import Schemas
 from streamjoin.plan.condition import columns
-from streamjoin.plan.relation import (
-    Aggregation,
-    AsOfJoin,
-    BestMatchJoin,
-    Join,
-    Projection,
-    Relation,
-    Selection,
-    Stream,
-    Union,
-)
+from streamjoin.plan.relation import Aggregation, Join, OfPairs, Projection, Relation, Selection, Stream, Union
 from streamjoin.plan.rules.rebuild import columns_only, passes_on, with_children
 
 
@@ -42,11 +31,10 @@ def _pruned(relation: Relation, needed: set[str]) -> Relation:
     if isinstance(relation, Stream):
         return replace(relation, reads=tuple(read for read in relation.reads if read[0] in needed))
     if isinstance(relation, Selection):
-        child = _pruned(relation.child, needed | set(columns(relation.condition)))
-        return replace(relation, child=child)
+        return replace(relation, child=_pruned(relation.child, needed | set(columns(relation.condition))))
     if isinstance(relation, Projection):
         computed = tuple(one for one in relation.computed if one[0] in needed)
-        return Projection(_pruned(relation.child, _used(text for _, text in computed)), computed)
+        return Projection(_pruned(relation.child, {name for _, text in computed for name in columns(text)}), computed)
     if isinstance(relation, Union):
         places = [place for place, name in enumerate(relation.columns) if name in needed]
         return replace(
@@ -56,19 +44,9 @@ def _pruned(relation: Relation, needed: set[str]) -> Relation:
         aggregates = tuple(one for one in relation.aggregates if one.name in needed)
         used = {*relation.keys, *(one.column for one in aggregates if one.column is not None)}
         return replace(relation, child=_narrow(relation.child, used), aggregates=aggregates)
-    if isinstance(relation, Join):
-        used = needed | _used(() if relation.theta is None else (relation.theta,))
-        for predicate in relation.predicates:
-            used |= _columns_of(predicate)
+    if isinstance(relation, OfPairs):
+        used = needed | relation.decides_by
         return with_children(relation, [_joined(child, used) for child in relation.children])
-    if isinstance(relation, AsOfJoin):
-        used = needed | {*relation.times} | {name for pair in relation.keys for name in pair}
-        # Of right rows at the same time, the one with the greatest content is taken: all of it counts.
-        return with_children(relation, [_narrow(relation.left, used), _just(relation.right, relation.right.columns)])
-    if isinstance(relation, BestMatchJoin):
-        used = needed | {name for pair in relation.keys for name in pair}
-        used |= {name for dimension in relation.dimensions for name in dimension[:2]}
-        return with_children(relation, [_narrow(child, used) for child in relation.children])
     # Whole rows count: all columns of the children are needed.
     return with_children(relation, [_just(child, child.columns) for child in relation.children])
 
@@ -92,11 +70,3 @@ def _joined(relation: Relation, used: set[str]) -> Relation:
     if isinstance(relation, Projection) and isinstance(relation.child, Join) and passes_on(relation):
         return _pruned(relation.child, used & set(relation.columns))
     return _narrow(relation, used)
-
-
-def _used(texts: Iterable[str]) -> set[str]:
-    return {name for text in texts for name in columns(text)}
-
-
-def _columns_of(predicate: Predicate) -> set[str]:
-    return {*predicate.columns(0), *predicate.columns(1)}

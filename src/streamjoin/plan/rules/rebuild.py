@@ -4,44 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
+from typing import TypeVar
 
+from streamjoin.plan.column_types import Schemas
 from streamjoin.plan.condition import one_column, quoted
-from streamjoin.plan.relation import (
-    Aggregation,
-    AsOfJoin,
-    BestMatchJoin,
-    Difference,
-    Distinct,
-    Intersection,
-    Join,
-    Projection,
-    Relation,
-    Selection,
-    Union,
-)
+from streamjoin.plan.relation import OfOne, OfTwo, Projection, Relation, Union
+
+Rule = Callable[[Relation, Schemas], Relation]
+Kind = TypeVar("Kind", bound=Relation)
+
+
+def for_every(kind: type[Kind]) -> Callable[[Callable[[Kind, Schemas], Relation]], Rule]:
+    """Make a rule of what it does to one node: it is done to all nodes of this kind, children first."""
+
+    def made(change: Callable[[Kind, Schemas], Relation]) -> Rule:
+        @wraps(change)
+        def rule(relation: Relation, schemas: Schemas) -> Relation:
+            return bottom_up(relation, lambda node: change(node, schemas) if isinstance(node, kind) else node)
+
+        return rule
+
+    return made
 
 
 def with_children(relation: Relation, children: Sequence[Relation]) -> Relation:
     """The same node over other children.
 
-    >>> from streamjoin.plan.relation import Stream
+    >>> from streamjoin.plan.relation import Distinct, Stream
     >>> with_children(Distinct(Stream("R", (), "ts", None)), [Stream("S", (), "ts", None)]).child.source
     'S'
     """
     if tuple(children) == relation.children:
         return relation
-    if isinstance(relation, Selection | Projection | Distinct | Aggregation):
+    if isinstance(relation, OfOne):
         return replace(relation, child=children[0])
-    if isinstance(relation, Union):
-        return replace(relation, parts=tuple(children))
-    assert isinstance(relation, Join | Difference | Intersection | AsOfJoin | BestMatchJoin)
-    return replace(relation, left=children[0], right=children[1])
+    if isinstance(relation, OfTwo):
+        return replace(relation, left=children[0], right=children[1])
+    assert isinstance(relation, Union)
+    return replace(relation, parts=tuple(children))
 
 
 def bottom_up(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
     """Every node changed, children first.
 
-    >>> from streamjoin.plan.relation import Stream
+    >>> from streamjoin.plan.relation import Distinct, Stream
     >>> twice = Distinct(Distinct(Stream("R", (), "ts", None)))
     >>> bottom_up(twice, lambda node: node.children[0] if node.children else node)
     Stream(source='R', reads=(), time='ts', window=None)

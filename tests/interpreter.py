@@ -1,7 +1,7 @@
 """A physical plan in this process, without Spark: the same tasks and the same stages, for tests and measurements.
 
 What Spark computes is computed here for what `Expression` can evaluate: conditions of its subset, columns under other
-names, and whole numbers as doubles. Everything else of a plan runs as it is.
+names, and whole numbers as doubles. Everything else of a plan runs as it is. Types are those of columns themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Sink, Source, Step
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
+from streamjoin.plan.types import Field, Fields, Type, type_of
 from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT
 from streamjoin.runtime.intake import HIDDEN, KEEP, WHOLE
 from streamjoin.runtime.packets import Packet
@@ -133,6 +134,30 @@ class InProcess:
     def ran(self, number: int, bucket: int, running: RunningStage, *, end: bool) -> None:
         """A bucket has taken a micro-batch."""
         self.figures.append(running.figures())
+
+
+class PlainTyping:
+    """Knows columns by themselves, and types that are equal: enough where nothing is computed."""
+
+    def computed(self, fields: Fields, columns: Sequence[tuple[str, str]]) -> Fields:
+        """Columns under other names."""
+        found = []
+        for name, text in columns:
+            source = one_column(text)
+            if source is None:
+                raise UnsupportedError(f"a computed column {text!r} is left to Spark", hint="run the query on Spark")
+            found.append(Field(name, type_of(fields, source)))
+        return tuple(found)
+
+    def check(self, fields: Fields, condition: str) -> None:
+        """Spark would say; whoever evaluates it will."""
+
+    def common(self, one: Type, two: Type) -> Type | None:
+        """Equal types have one."""
+        return one if one == two else None
+
+    def agree(self, expression: Expression, inputs: Sequence[Fields]) -> None:
+        """There is no session that could differ."""
 
 
 def prepared(source: Source, table: pa.Table) -> pa.Table:
