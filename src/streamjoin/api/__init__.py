@@ -2,8 +2,7 @@
 
 from streamjoin.api.choosing import join_asof, join_best_match, join_nearest
 from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
-from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, union
-from streamjoin.api.reordering import reorder
+from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, reorder, union
 from streamjoin.api.watching import checkpoint, explain, finish, output_delay, progress
 from streamjoin.spark.figures import from_progress
 from streamjoin.spark.jobs import (

@@ -1,15 +1,23 @@
-"""What parameters of the public functions take."""
+"""What parameters of the public functions take, and how their options become one value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import timedelta
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
+from streamjoin.errors import says_what_fits
+from streamjoin.spark.calls.options import Options
+
 T = TypeVar("T")
+P = ParamSpec("P")
+Gathered = TypeVar("Gathered", bound=Options)
 
 # A frame, or several in a list: the frames of a call come one after the other, or in one list.
 OneOrMore: TypeAlias = DataFrame | Sequence[DataFrame]
@@ -27,3 +35,32 @@ SchemaLike: TypeAlias = StructType | str
 Length: TypeAlias = str | timedelta | int
 # A number of the type of the column that it is compared with: for times a length of time.
 Bound: TypeAlias = Any
+
+
+def gathers(kind: type[Gathered]) -> Callable[[Callable[Concatenate[Gathered, P], DataFrame]], Callable[P, DataFrame]]:
+    """A public function whose body gets its options as one value besides: those parameters that are fields of `kind`.
+
+    Whoever calls it does not see that value, which comes first; the function's signature is as it is written without.
+
+    >>> @gathers(Options)
+    ... def counted(options, *frames, late="fail", buckets=None): return options
+    >>> counted(buckets=3).late, counted(buckets=3).buckets, str(inspect.signature(counted))
+    ('fail', 3, "(*frames, late='fail', buckets=None)")
+    """
+    known = {each.name for each in fields(kind)}
+
+    def gathering(function: Callable[Concatenate[Gathered, P], DataFrame]) -> Callable[P, DataFrame]:
+        signature = inspect.signature(function)
+        public = signature.replace(parameters=list(signature.parameters.values())[1:])
+
+        @functools.wraps(function)
+        def call(*args: P.args, **given: P.kwargs) -> DataFrame:
+            bound = public.bind(*args, **given)
+            bound.apply_defaults()
+            options = kind(**{name: value for name, value in bound.arguments.items() if name in known})
+            return function(options, *args, **given)
+
+        call.__signature__ = public  # type: ignore[attr-defined]
+        return says_what_fits(call)
+
+    return gathering

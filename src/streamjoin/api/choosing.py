@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -10,16 +11,16 @@ from pyspark.sql import DataFrame
 from streamjoin.algebra import Arrival, Direction, LatenessPolicy, Within, join_type
 from streamjoin.algebra.policy import LatePolicy
 from streamjoin.algebra.predicate import Metric
-from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike
-from streamjoin.errors import CallError, says_what_fits
+from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike, gathers
+from streamjoin.errors import CallError
 from streamjoin.spark.calls.choices import run_asof, run_best_match, run_nearest
-from streamjoin.spark.calls.joins import Joining
-from streamjoin.spark.calls.options import Options
+from streamjoin.spark.calls.options import Joining
 from streamjoin.spark.calls.pairs import as_tuple, two_sides
 
 
-@says_what_fits
+@gathers(Joining)
 def join_asof(
+    joining: Joining,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -75,17 +76,14 @@ def join_asof(
     times = two_sides(on, left_on, right_on, "join_asof")
     if join_type(how) not in ("left", "inner"):
         raise CallError(f'an as-of join is how="left" or how="inner", got {how!r}')
-    options = Options(
-        lateness=lateness, late=late, idle_after=idle_after, timers=timers, emit=when_final(emit, "an as-of join"),
-        output=output, buckets=buckets, schemas=schemas, streaming=streaming,
-    )  # fmt: skip
-    joining = Joining(by, left_by, right_by, how, suffix, cell=None, options=options)
+    joining = replace(joining, emit=when_final(emit, "an as-of join"))
     distances = {"tolerance": tolerance, "forget_after": forget_after}
     return run_asof(left, right, times, direction, distances, allow_exact_matches, tie_break, joining)
 
 
-@says_what_fits
+@gathers(Joining)
 def join_best_match(
+    joining: Joining,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -139,16 +137,13 @@ def join_best_match(
     """
     if join_type(how) not in ("left", "inner", "right", "full"):
         raise CallError(f"a best-match join is left, inner, right or full, got how={how!r}")
-    options = Options(
-        lateness=lateness, late=late, idle_after=idle_after, timers=timers, emit=when_final(emit, "a best-match join"),
-        output=output, buckets=buckets, schemas=schemas, streaming=streaming,
-    )  # fmt: skip
-    joining = Joining(by, left_by, right_by, how, suffix, cell=cell, options=options)
+    joining = replace(joining, emit=when_final(emit, "a best-match join"))
     return run_best_match(left, right, on, ordered_by, dominance, compare, joining)
 
 
-@says_what_fits
+@gathers(Joining)
 def join_nearest(
+    joining: Joining,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -207,11 +202,7 @@ def join_nearest(
     if join_type(how) not in ("left", "inner"):
         raise CallError(f'a nearest join is how="left" or how="inner", got {how!r}')
     near = Within(as_tuple(one), as_tuple(two), within, metric)
-    options = Options(
-        lateness=lateness, late=late, idle_after=idle_after, timers=timers, emit=when_final(emit, "a nearest join"),
-        output=output, buckets=buckets, schemas=schemas, streaming=streaming,
-    )  # fmt: skip
-    joining = Joining(by, left_by, right_by, how, suffix, cell=cell, options=options)
+    joining = replace(joining, emit=when_final(emit, "a nearest join"))
     return run_nearest(left, right, near, k, time, tolerance, tie_break, joining)
 
 

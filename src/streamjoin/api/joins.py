@@ -12,15 +12,16 @@ from pyspark.sql import DataFrame
 from streamjoin.algebra import Arrival, LatenessPolicy, Predicate, Window, band, within
 from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
 from streamjoin.algebra.predicate import Closed, Metric
-from streamjoin.api.arguments import Bound, ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike
-from streamjoin.errors import CallError, says_what_fits
-from streamjoin.spark.calls.joins import Joining, run_interval, run_join, run_overlap
-from streamjoin.spark.calls.options import Options
+from streamjoin.api.arguments import Bound, ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike, gathers
+from streamjoin.errors import CallError
+from streamjoin.spark.calls.joins import run_interval, run_join, run_overlap
+from streamjoin.spark.calls.options import Joining
 from streamjoin.spark.calls.pairs import as_predicate, as_tuple, two_sides
 
 
-@says_what_fits
+@gathers(Joining)
 def join(
+    joining: Joining,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -89,16 +90,12 @@ def join(
     +---+-----+--------+---+----------+--------+
     <BLANKLINE>
     """
-    options = Options(
-        lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        validity=validity, buckets=buckets, schemas=schemas, streaming=streaming,
-    )  # fmt: skip
-    joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
     return run_join([left, right], time, window, where, outer, joining)
 
 
-@says_what_fits
+@gathers(Joining)
 def join_interval(
+    joining: Joining,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -146,16 +143,12 @@ def join_interval(
             f"an interval join needs both bounds, got lower={lower!r} and upper={upper!r}",
             hint='lower="0 seconds", upper="10 minutes": right - left lies between',
         )
-    options = Options(
-        lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        buckets=buckets, schemas=schemas, streaming=streaming,
-    )  # fmt: skip
-    joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
     return run_interval(left, right, sides, (lower, upper), closed, where, joining)
 
 
-@says_what_fits
+@gathers(Joining)
 def join_band(
+    joining: Joining,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -201,16 +194,12 @@ def join_band(
     one, two = two_sides(on, left_on, right_on, "join_band")
     condition: Predicate = band(one, two, below=below, above=above, closed=closed)
     condition = condition if where is None else condition & as_predicate(where)
-    options = Options(
-        lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        validity=validity, buckets=buckets, schemas=schemas, streaming=streaming,
-    )  # fmt: skip
-    joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
     return run_join([left, right], time, window, condition, outer, joining)
 
 
-@says_what_fits
+@gathers(Joining)
 def join_overlap(
+    joining: Joining,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -256,16 +245,12 @@ def join_overlap(
     for side in sides:
         if not isinstance(side, tuple | list) or len(side) != 2:
             raise CallError(f"join_overlap needs the two ends of an interval, got {side!r}", hint='on=("start", "end")')
-    options = Options(
-        lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        validity=validity, buckets=buckets, schemas=schemas, streaming=streaming,
-    )  # fmt: skip
-    joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
     return run_overlap(left, right, sides, time, window, where, outer, joining)
 
 
-@says_what_fits
+@gathers(Joining)
 def join_within(
+    joining: Joining,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -311,9 +296,4 @@ def join_within(
     one, two = (as_tuple(side) for side in two_sides(on, left_on, right_on, "join_within"))
     condition: Predicate = within(one, two, radius=radius, metric=metric)
     condition = condition if where is None else condition & as_predicate(where)
-    options = Options(
-        lateness=lateness, late=late, invalid=invalid, idle_after=idle_after, timers=timers, emit=emit,
-        validity=validity, buckets=buckets, schemas=schemas, streaming=streaming,
-    )  # fmt: skip
-    joining = Joining(by, left_by, right_by, how, suffix, hold, cell, options)
     return run_join([left, right], time, window, condition, outer, joining)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from streamjoin.algebra import Arrival, Validity, Window
+from streamjoin.algebra import Validity, Window
 from streamjoin.errors import CallError, UnknownColumnError
 from streamjoin.language import parse_cql
 from streamjoin.plan.relation import Query, Relation, Stream, streams_of
@@ -38,7 +38,7 @@ def _time_of_stream(part: Input, given: Any, by_name: bool) -> str | None:
     if given is None:
         return None
     try:
-        return _time(part, given)
+        return part.time_column(given)
     except UnknownColumnError:
         if by_name:
             raise
@@ -62,10 +62,6 @@ def _check_times_are_read(relation: Relation, time: Any, computed: set[str]) -> 
         f"time={given!r} is for windows, and this query has none that could read it",
         hint="an event join names columns, MATCH_CONDITION (R.ts >= S.ts): give the frame one more",
     )
-
-
-def _time(part: Input, given: Any) -> str:
-    return part.stamped() if isinstance(given, Arrival) else part.resolve(given)
 
 
 class Frames:
@@ -106,7 +102,7 @@ class Frames:
             when = [part.resolve(window.start), part.resolve(window.end)]
             window, time = Validity(*when), None
         else:
-            time = _time(part, time)
+            time = part.time_column(time)
             part.time_axis(time)
             when = [time]
             window = part.with_groups(window)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from streamjoin.algebra import Aggregate, Arrival, LatenessPolicy, Window
+from streamjoin.algebra import Aggregate, Arrival, LatenessPolicy, Now, Window
 from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
-from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, PerStream, SchemaLike
+from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, PerStream, SchemaLike, gathers
 from streamjoin.api.queries import Frames, run_cql
-from streamjoin.errors import ArgumentError, CallError, near_or_all, says_what_fits
+from streamjoin.errors import ArgumentError, CallError, near_or_all
 from streamjoin.plan.relation import Aggregation, Difference, Distinct, Intersection, Relation, Union
 from streamjoin.spark.calls.inputs import Input, check_frame
 from streamjoin.spark.calls.options import Options, listed
@@ -24,8 +25,10 @@ from streamjoin.spark.calls.options import Options, listed
 _AGGREGATES = '{"mean": ("avg", "speed"), "n": "count"}'
 
 
-@says_what_fits
+@gathers(Options)
 def cql(
+    options: Options,
+    /,  # a stream may have that name too
     spark: SparkSession,
     text: str,
     *,
@@ -93,14 +96,12 @@ def cql(
         check_frame(value, f"{name}, which is no option of cql but a stream,")
     if not streams:
         raise CallError("a query needs its streams by name", hint='sj.cql(spark, "SELECT * FROM R [NOW]", R=frame)')
-    options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
-    )  # fmt: skip
     return run_cql(text, streams, time, args, options)
 
 
-@says_what_fits
+@gathers(Options)
 def aggregate(
+    options: Options,
     frame: DataFrame,
     aggregates: Mapping[str, Any],
     *,
@@ -150,9 +151,6 @@ def aggregate(
             f"aggregates is a dict from names to functions and columns, got {aggregates!r}",
             hint=_AGGREGATES,
         )
-    options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
-    )  # fmt: skip
     several = Frames([frame], time, window, options, "aggregate")
     groups = _groups(by, several.inputs[0])
     asked = tuple(_aggregate(name, each, several.inputs[0]) for name, each in aggregates.items())
@@ -168,8 +166,9 @@ def aggregate(
     return several.run(Aggregation(several.stream(0, reads), tuple(groups), asked))
 
 
-@says_what_fits
+@gathers(Options)
 def distinct(
+    options: Options,
     frame: DataFrame,
     *,
     time: PerInput[ColumnLike | Arrival | None] = None,
@@ -203,15 +202,13 @@ def distinct(
 
     The columns that say when a row is valid are not part of what is compared; neither is the time column.
     """
-    options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
-    )  # fmt: skip
     several = Frames([frame], time, window, options, "distinct")
     return several.run(Distinct(several.stream(0)))
 
 
-@says_what_fits
+@gathers(Options)
 def union(
+    options: Options,
     *frames: OneOrMore,
     all: bool = True,
     time: PerInput[ColumnLike | Arrival | None] = None,
@@ -244,16 +241,14 @@ def union(
     +---+----------+--------+
     <BLANKLINE>
     """
-    options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
-    )  # fmt: skip
     several = Frames(frames, time, window, options, "union")
     both: Relation = Union(several.streams())
     return several.run(both if all else Distinct(both))
 
 
-@says_what_fits
+@gathers(Options)
 def except_(
+    options: Options,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -286,15 +281,13 @@ def except_(
     +---+----------+--------+
     <BLANKLINE>
     """
-    options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
-    )  # fmt: skip
     several = Frames([left, right], time, window, options, "except_")
     return several.run(Difference(*several.two(), all))
 
 
-@says_what_fits
+@gathers(Options)
 def intersect(
+    options: Options,
     left: OneOrMore,
     right: DataFrame | None = None,
     *,
@@ -327,11 +320,39 @@ def intersect(
     +---+----------+--------+
     <BLANKLINE>
     """
-    options = Options(
-        lateness, late, invalid, idle_after, timers, emit, output, method, validity, buckets, schemas, streaming
-    )  # fmt: skip
     several = Frames([left, right], time, window, options, "intersect")
     return several.run(Intersection(*several.two(), all))
+
+
+@gathers(Options)
+def reorder(
+    options: Options,
+    frame: DataFrame,
+    *,
+    time: ColumnLike | Arrival,
+    lateness: LatenessPolicy | None = None,
+    late: LatePolicy = "drop",
+    invalid: InvalidPolicy = "fail",
+) -> DataFrame:
+    """The rows of a frame in order of time. On a stream a row waits until no earlier one can come any more.
+
+    That takes as long as rows may be late: `lateness`, `sj.Grace` or `sj.MaxDelay` (together with a join that expects
+    order this is what is called MP-K-slack). Streamjoin's own joins need no order; this is for others that do. All rows
+    pass one task. Rows that come later than that are `late`: "drop", "fail", or "output" (in a column `_late_0`).
+
+    Parameters
+        time        the time column, or `sj.arrival()`
+        lateness    on a stream, how late rows may be; by default as the frame's own watermark says
+        invalid     rows without time: "fail", "drop" or "output" (in a column `_invalid_0`)
+
+    >>> import streamjoin as sj
+    >>> spark = sj.session()
+    >>> seen = spark.createDataFrame([(3, "c"), (1, "a"), (2, "b")], "ts long, name string")
+    >>> [row.name for row in sj.reorder(seen, time="ts").collect()]
+    ['a', 'b', 'c']
+    """
+    frames = Frames([frame], time, Now(), replace(options, emit="ordered", buckets=1), "reorder")
+    return frames.run(frames.stream(0, {name: name for name in frames.inputs[0].columns}), reordered=True)
 
 
 def _groups(by: Any, part: Input) -> dict[str, str]:

@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import says_what_fits
 from streamjoin.plan.delay import output_delay as delay_of
-from streamjoin.spark.explain import explanation
+from streamjoin.plan.explaining import draw_plan, explain_plan
+from streamjoin.plan.picture import explain_relation
 from streamjoin.spark.figures import from_progress
 from streamjoin.spark.jobs import did_run
-from streamjoin.spark.marks import name_in_plan, plan_of
+from streamjoin.spark.marks import CallPlan, name_in_plan, plan_of
 from streamjoin.spark.stored.begun import Checkpoint, begun_with
 from streamjoin.spark.stored.finish import finish_query
 
@@ -33,7 +34,32 @@ def explain(frame: DataFrame) -> str:
     input 0        Range(5): a row is kept until the other input's progress reaches its end
     input 1        Range(5): a row is kept until the other input's progress reaches its end
     """
-    return explanation(plan_of(frame))
+    return _explanation(plan_of(frame))
+
+
+class Explanation(str):
+    """A plan in words; in a notebook the picture of it."""
+
+    picture: str | None = None
+
+    def _repr_markdown_(self) -> str:
+        return f"```text\n{self}\n```" if self.picture is None else f"```mermaid\n{self.picture}\n```"
+
+
+def _explanation(call: CallPlan) -> Explanation:
+    """A call in words: of a query also the tree as it was written, and as it runs."""
+    lines = explain_plan(call.plan)
+    if not call.numbered:
+        written, runs = (explain_relation(each) for each in (call.written, call.query.relation))
+        leaves = [] if call.query.to_stream is None else [f"leaves as      {call.query.to_stream}"]
+        lines = ["as written", *_indented(written), "as it runs", *_indented(runs), *leaves, *lines]
+    told = Explanation("\n".join(lines))
+    told.picture = draw_plan(call.plan)
+    return told
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}" for line in text.splitlines()]
 
 
 @says_what_fits

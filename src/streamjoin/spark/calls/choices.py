@@ -27,9 +27,8 @@ from streamjoin.algebra.policy import one_of
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, NearestJoin
 from streamjoin.plan.wording import in_units
-from streamjoin.spark.calls.inputs import Input
-from streamjoin.spark.calls.joins import Joining, check_timeless
-from streamjoin.spark.calls.options import listed, per_input
+from streamjoin.spark.calls.joins import cell_size, check_timeless
+from streamjoin.spark.calls.options import Joining, listed, per_input
 from streamjoin.spark.calls.pairs import Pair
 
 
@@ -44,10 +43,8 @@ def run_asof(
     joining: Joining,
 ) -> DataFrame:
     """Each left row with the nearest right row of its key in time. `distances`: tolerance and forget_after."""
-    pair = Pair([left, right], joining.options)
-    keys = pair.keys(joining.by, joining.left_by, joining.right_by)
-    times = pair.time(0, on[0]), pair.time(1, on[1])
-    pair.check_axes(times)
+    pair = Pair([left, right], joining)
+    times = pair.event_times(on)
     axis, kind = pair.inputs[0].time_axis(times[0]), pair.inputs[0].types[times[0]]
     if not isinstance(exact, bool):
         raise CallError(f"allow_exact_matches must be True or False, got {exact!r}")
@@ -57,22 +54,21 @@ def run_asof(
         pair.stream(0),
         pair.stream(1),
         (pair.in_tree(0, times[0]), pair.in_tree(1, times[1])),
-        tuple((each.left, each.right) for each in keys),  # type: ignore[attr-defined]
+        pair.equal,
         one_of(direction, Direction, "direction"),  # type: ignore[arg-type]
         exact,
         None if not ticks else min(ticks) if axis is TimeAxis.INTEGER else in_units(min(ticks), kind.arrow),
         join_type(joining.how),
         ties,
     )
-    return joining.run(pair, relation)
+    return pair.run(relation)
 
 
 def run_nearest(
     left: Any, right: Any, within: Within, k: Any, time: Any, tolerance: Any, tie_break: Any, joining: Joining
 ) -> DataFrame:
     """Each left row with the nearest of the right rows around it."""
-    pair = Pair([left, right], joining.options)
-    keys = pair.keys(joining.by, joining.left_by, joining.right_by)
+    pair = Pair([left, right], joining)
     (near,), _ = pair.condition(within)
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise CallError(f"k must be a whole number from 1 on, got {k!r}", hint="k=3 takes the three nearest")
@@ -85,8 +81,7 @@ def run_nearest(
         )
     times, reach = None, None
     if given[0] is not None:
-        own = pair.time(0, given[0]), pair.time(1, given[1])
-        pair.check_axes(own)
+        own = pair.event_times(given)
         reach = _distance(pair.inputs[0].time_axis(own[0]), tolerance, "tolerance")
         times = (pair.in_tree(0, own[0]), pair.in_tree(1, own[1]))
     elif pair.inputs[1].streaming:
@@ -95,7 +90,7 @@ def run_nearest(
             hint='give time="ts" and tolerance="10 seconds"; beside a static right frame neither is needed',
         )
     else:
-        check_timeless(pair, joining.options)
+        check_timeless(pair)
     ties = tuple(pair.column(1, each) for each in listed(tie_break))
     relation = NearestJoin(
         pair.stream(0),
@@ -103,30 +98,28 @@ def run_nearest(
         near,  # type: ignore[arg-type]
         NearestOf(k, reach, ties),
         times,
-        tuple((each.left, each.right) for each in keys),  # type: ignore[attr-defined]
+        pair.equal,
         join_type(joining.how),
-        joining.cell_size(pair, [near], None),
+        cell_size(pair, [near]),
     )
-    return joining.run(pair, relation)
+    return pair.run(relation)
 
 
 def run_best_match(
     left: Any, right: Any, on: Any, ordered_by: Any, dominance: Any, compare: Any, joining: Joining
 ) -> DataFrame:
     """Each row with the best of its candidates. Without a time axis progress is counted in small steps of values."""
-    pair = Pair([left, right], joining.options)
-    keys = pair.keys(joining.by, joining.left_by, joining.right_by)
+    pair = Pair([left, right], joining)
     dimensions = _dimensions(on, ordered_by, compare)
     one, two, epsilon = dimensions[0]
     ordered = [pair.inputs[0].resolve(one), pair.inputs[1].resolve(two)]
-    timed = all(_is_time(part, name) for part, name in zip(pair.inputs, ordered, strict=True))
-    times, reach, options = None, None, joining.options
-    if timed:
+    times, reach = None, None
+    if all(part.is_time(name) for part, name in zip(pair.inputs, ordered, strict=True)):
         pair.check_axes((ordered[0], ordered[1]))
     else:
-        steps, counted = _steps(one, epsilon, options.lateness)
+        steps, counted = _steps(one, epsilon, joining.lateness)
         if pair.streaming:
-            if options.emit == "ordered":
+            if joining.emit == "ordered":
                 raise UnsupportedError(
                     f'emit="ordered" over streams that are ordered by {one!r}, which has no ticks to order by',
                     hint='make it an integer in a fine unit, expr("cast(ra * 1e6 as long)"), and its epsilon too',
@@ -135,28 +128,20 @@ def run_best_match(
             columns = [part.hide(_numbered(value, steps)) for part, value in zip(pair.inputs, values, strict=True)]
             times = (pair.in_tree(0, columns[0]), pair.in_tree(1, columns[1]))
             reach = steps.count(float(epsilon))
-        options = replace(options, lateness=counted if pair.streaming else None)
+        pair.joining = replace(joining, lateness=counted if pair.streaming else None)
     named = tuple((pair.column(0, a), pair.column(1, b), largest) for a, b, largest in dimensions)
     relation = BestMatchJoin(
         pair.stream(0),
         pair.stream(1),
         named,
-        tuple((each.left, each.right) for each in keys),  # type: ignore[attr-defined]
+        pair.equal,
         join_type(joining.how),
         _choice(dominance, reach),
         tuple(_functions(dimensions, compare)),
         times,
-        joining.cell_size(pair, [Band(*named[0], epsilon)], None),
+        cell_size(pair, [Band(*named[0], epsilon)]),
     )
-    return replace(joining, options=options).run(pair, relation)
-
-
-def _is_time(part: Input, name: str) -> bool:
-    try:
-        part.time_axis(name)
-    except CallError:
-        return False
-    return True
+    return pair.run(relation)
 
 
 def _choice(dominance: Any, reach: int | None) -> BestOf:

@@ -129,8 +129,12 @@ class Input:
         """A column of the frame, or what a hidden one is computed by."""
         return self.hidden[name] if name in self.hidden else F.col(quoted(name))
 
-    def stamped(self) -> str:
-        """A hidden column with the time at which a row arrives: on a stream, Spark makes it the micro-batch's clock."""
+    def time_column(self, given: Any) -> str:
+        """The column that says when rows are. `sj.arrival()` is a hidden one with the time at which a row arrives: on a
+        stream, Spark makes it the micro-batch's clock.
+        """
+        if not isinstance(given, Arrival):
+            return self.resolve(given)
         if self.arrival is None:
             self.arrival = self.hide(F.current_timestamp())
         return self.arrival
@@ -160,6 +164,10 @@ class Input:
             frame = frame.sortWithinPartitions(F.lit(""))  # by a constant: Spark takes it out again
         return frame.select("*", *(each.alias(name) for name, each in self.hidden.items())) if self.hidden else frame
 
+    def is_time(self, name: str) -> bool:
+        """Whether a column counts on a time axis."""
+        return time_axis(self.types[name].arrow) is not None
+
     def time_axis(self, name: str) -> TimeAxis:
         """The axis that a time column counts on."""
         axis = time_axis(self.types[name].arrow)
@@ -188,17 +196,6 @@ def check_frame(given: Any, what: str) -> None:
     raise CallError(
         f"{what} must be a Spark DataFrame, got {shown}", hint=None if fix is None else f"make one of it: {fix}"
     )
-
-
-def is_time(part: Input, column: Any) -> bool:
-    """Whether a column counts on a time axis."""
-    try:
-        part.time_axis(part.resolve(column))
-    except CallError as error:
-        if "no time axis" in error.message:
-            return False
-        raise
-    return True
 
 
 def _unquoted(name: str) -> str:

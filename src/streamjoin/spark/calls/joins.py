@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -20,63 +19,22 @@ from streamjoin.algebra import (
     join_type,
     overlaps,
 )
-from streamjoin.algebra.policy import Hold, one_of
+from streamjoin.algebra.policy import one_of
 from streamjoin.algebra.predicate import Closed
 from streamjoin.errors import CallError
 from streamjoin.plan.lowering.joining import order_of
-from streamjoin.plan.relation import IntervalJoin, Join, Query, Relation
-from streamjoin.spark.calls.inputs import is_time
-from streamjoin.spark.calls.options import Options
+from streamjoin.plan.relation import IntervalJoin, Join
+from streamjoin.spark.calls.options import Joining
 from streamjoin.spark.calls.pairs import Pair, as_predicate
-from streamjoin.spark.calls.tree import TreeCall
-
-
-@dataclass(frozen=True)
-class Joining:
-    """What all joins of two frames take beside their own: keys, the kind of join, names, and common options."""
-
-    by: Any = None
-    left_by: Any = None
-    right_by: Any = None
-    how: str = "inner"
-    suffix: str = "_right"
-    hold: str = "auto"
-    cell: Any = None
-    options: Options = field(default_factory=Options)
-
-    def checked_hold(self) -> Any:
-        """What ordered emission holds back."""
-        hold = one_of(self.hold, Literal["auto", Hold], "hold")
-        if hold != "auto" and self.options.emit != "ordered":
-            raise CallError(f"hold={hold!r} says what waits for order, and nothing does", hint='give emit="ordered"')
-        return hold
-
-    def cell_size(self, pair: Pair, predicates: Sequence[Predicate], time: str | None) -> float | None:
-        """The size of the cells in which rows meet that have no keys."""
-        size = None if self.cell is None else _cell_size(self.cell, pair, predicates, time)
-        if size is not None and (self.by is not None or self.left_by is not None):
-            raise CallError("cell says where rows without keys meet, and here they meet by key", hint="leave out cell=")
-        return size
-
-    def run(self, pair: Pair, relation: Relation, *, windowed: bool = False) -> DataFrame:
-        """The result of a tree over the two frames."""
-        pair.check_theta(self.how)
-        columns = pair.columns(self.how, self.suffix, self.options, windowed=windowed)
-        inputs = {str(number): part for number, part in enumerate(pair.inputs)}
-        try:
-            return TreeCall(inputs, Query(relation), relation, self.options, columns, numbered=True).run()
-        except CallError as error:
-            raise pair.in_words(error) from error.__cause__
 
 
 def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joining: Joining) -> DataFrame:
     """Pairs that match while both are valid, or by value alone."""
-    pair = Pair(frames, joining.options)
-    keys = pair.keys(joining.by, joining.left_by, joining.right_by)
+    pair = Pair(frames, joining)
     predicates, theta = pair.condition(where)
     windows, times = pair.times(time, window)
     timed = times[0] is not None
-    if not timed and not keys and not predicates and theta is None:
+    if not timed and not pair.keys and not predicates and theta is None:
         raise CallError(
             "nothing to join by: neither keys, nor a predicate, nor time",
             hint='give by="key", where=..., or time= with window=; a cross product is sj.theta("true")',
@@ -85,14 +43,14 @@ def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
     if meaning == "snapshot" and not timed:
         raise CallError('outer="snapshot" needs validity', hint="give a window=, or use outer='row'")
     if not timed:
-        check_timeless(pair, joining.options)
+        check_timeless(pair)
     left, right = (pair.stream(number, _time(windows[number], times[number]), windows[number]) for number in (0, 1))
-    cell = joining.cell_size(pair, predicates, times[0] if timed else None)
+    cell = cell_size(pair, predicates, times[0])
     how = join_type(joining.how)
     relation = Join(
-        left, right, (*keys, *predicates), theta, how, meaning, timed, joining.checked_hold(), cell  # type: ignore[arg-type]
+        left, right, (*pair.keys, *predicates), theta, how, meaning, timed, joining.checked_hold(), cell  # type: ignore[arg-type]
     )  # fmt: skip
-    return joining.run(pair, relation, windowed=timed)
+    return pair.run(relation, windowed=timed)
 
 
 def run_overlap(
@@ -100,8 +58,8 @@ def run_overlap(
 ) -> DataFrame:
     """Pairs whose intervals share a point: of time, if nothing else says when rows are valid, otherwise of values."""
     if time is None and window is None:
-        inputs = Pair([left, right], joining.options).inputs
-        if all(is_time(part, side[0]) for part, side in zip(inputs, sides, strict=True)):
+        inputs = Pair([left, right], joining).inputs
+        if all(part.is_time(part.resolve(side[0])) for part, side in zip(inputs, sides, strict=True)):
             return run_join([left, right], None, [Validity(*side) for side in sides], where, outer, joining)
     condition: Predicate = overlaps(tuple(sides[0]), tuple(sides[1]))
     condition = condition if where is None else condition & as_predicate(where)
@@ -116,11 +74,9 @@ def run_interval(
     left: Any, right: Any, on: tuple[Any, Any], bounds: tuple[Any, Any], closed: str, where: Any, joining: Joining
 ) -> DataFrame:
     """Pairs of events whose times are so far apart."""
-    pair = Pair([left, right], joining.options)
-    keys = pair.keys(joining.by, joining.left_by, joining.right_by)
+    pair = Pair([left, right], joining)
     predicates, theta = pair.condition(where)
-    times = pair.time(0, on[0]), pair.time(1, on[1])
-    pair.check_axes(times)
+    times = pair.event_times(on)
     axis = pair.inputs[0].time_axis(times[0])
     lower, upper = axis.ticks(bounds[0], "lower"), axis.ticks(bounds[1], "upper")
     if lower > upper:
@@ -128,25 +84,25 @@ def run_interval(
             f"lower must not be above upper, got {bounds[0]!r} and {bounds[1]!r}",
             hint="both are bounds of right - left; earlier right rows have negative bounds",
         )
-    sides = [pair.stream(number) for number in (0, 1)]
     relation = IntervalJoin(
-        sides[0],
-        sides[1],
+        pair.stream(0),
+        pair.stream(1),
         (pair.in_tree(0, times[0]), pair.in_tree(1, times[1])),
         lower,
         upper,
         one_of(closed, Closed, "closed"),  # type: ignore[arg-type]
-        (*keys, *predicates),
+        (*pair.keys, *predicates),
         theta,
         join_type(joining.how),
         joining.checked_hold(),
-        joining.cell_size(pair, [], times[0]),
+        cell_size(pair, [], times[0]),
     )
-    return joining.run(pair, relation)
+    return pair.run(relation)
 
 
-def check_timeless(pair: Pair, options: Options) -> None:
+def check_timeless(pair: Pair) -> None:
     """Refuse what a stream could only do with time: it would be accepted, and never happen."""
+    options = pair.joining
     if options.lateness is not None:
         raise CallError("lateness needs a time", hint="give time= and window=")
     if not pair.streaming:
@@ -166,8 +122,13 @@ def check_timeless(pair: Pair, options: Options) -> None:
             raise CallError(f"{option} needs time: without it {why}", hint="give time= and window=, or leave it out")
 
 
-def _cell_size(cell: Any, pair: Pair, predicates: Sequence[Predicate], time: str | None) -> float:
-    """The cell size in the unit of what the grid lies over: time, or the values of the first predicate."""
+def cell_size(pair: Pair, predicates: Sequence[Predicate], time: str | None = None) -> float | None:
+    """The size of the cells in which rows meet that have no keys, in the unit of what the grid lies over: time, or the
+    values of the first predicate.
+    """
+    cell = pair.joining.cell
+    if cell is None:
+        return None
     values = [each for each in predicates if not isinstance(each, Equals)]
     first = min(values, key=order_of, default=None)
     scale, axis = 0, None
@@ -182,4 +143,6 @@ def _cell_size(cell: Any, pair: Pair, predicates: Sequence[Predicate], time: str
     size: Any = cell if axis is None else axis.ticks(cell, "cell")
     if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < float("inf"):
         raise CallError(f"cell must be a positive number, got {cell!r}", hint="leave it out to have it chosen")
+    if pair.joining.by is not None or pair.joining.left_by is not None:
+        raise CallError("cell says where rows without keys meet, and here they meet by key", hint="leave out cell=")
     return float(size) * 10.0**scale

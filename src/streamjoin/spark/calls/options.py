@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pyspark.sql import SparkSession
 
 from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method, OutputMode, TimeAxis
-from streamjoin.algebra.policy import one_of
+from streamjoin.algebra.policy import Hold, one_of
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.spark.session import PARTITIONS
 from streamjoin.spark.told import context_of
@@ -105,6 +105,26 @@ class Options:
         if self.buckets is None:
             return default_buckets(session, streaming=streaming)
         return checked_buckets(self.buckets)
+
+
+@dataclass(frozen=True)
+class Joining(Options):
+    """What all joins of two frames take besides: keys, the kind of join, names, what waits, and where rows meet."""
+
+    by: Any = None
+    left_by: Any = None
+    right_by: Any = None
+    how: str = "inner"
+    suffix: str = "_right"
+    hold: str = "auto"
+    cell: Any = None
+
+    def checked_hold(self) -> Any:
+        """What ordered emission holds back."""
+        hold = one_of(self.hold, Literal["auto", Hold], "hold")
+        if hold != "auto" and self.emit != "ordered":
+            raise CallError(f"hold={hold!r} says what waits for order, and nothing does", hint='give emit="ordered"')
+        return hold
 
 
 def per_source(option: Any, sources: Sequence[str], what: str, default: Any) -> dict[str, Any]:

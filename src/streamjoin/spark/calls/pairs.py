@@ -10,27 +10,28 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 
-from streamjoin.algebra import Arrival, Equals, Overlaps, Predicate, Theta, Validity, Window, Within, join_type
+from streamjoin.algebra import Equals, Overlaps, Predicate, Theta, Validity, Window, Within, join_type
 from streamjoin.algebra.predicate import conjuncts
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.lowering.joining import theta_test
 from streamjoin.plan.naming import name_columns
-from streamjoin.plan.relation import Projection, Relation, Stream
+from streamjoin.plan.relation import Projection, Query, Relation, Stream
 from streamjoin.plan.types import Type
 from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
 from streamjoin.spark.calls.inputs import Input
-from streamjoin.spark.calls.options import Options, listed, per_input
+from streamjoin.spark.calls.options import Joining, listed, per_input
+from streamjoin.spark.calls.tree import TreeCall
 from streamjoin.spark.typing import SparkTyping
 
 
 class Pair:
-    """Two frames that are joined."""
+    """Two frames that are joined. `keys` are the equality keys of the call."""
 
-    def __init__(self, frames: Any, options: Options) -> None:
+    def __init__(self, frames: Any, joining: Joining) -> None:
         given = two_frames(frames)
         if len(given) < 2:
             raise CallError(f"a join needs two frames, got {len(given)}", hint="sj.join(a, b, ...)")
@@ -38,12 +39,13 @@ class Pair:
             raise UnsupportedError(
                 f"this version joins two frames, got {len(given)}", hint="join two, then join the result with the next"
             )
-        told = options.told_of(["0", "1"])
+        self.joining, told = joining, joining.told_of(["0", "1"])
         self.inputs = [Input(frame, f"input {number}", *told[str(number)]) for number, frame in enumerate(given)]
         self.called: list[dict[str, str]] = [{}, {}]  # what the tree calls a column, where it is not its own name
         self.casts: list[dict[str, Type]] = [{}, {}]
         self.by: list[str] = []
         self.theta: Expression | None = None  # a condition that is no predicate, as it was written
+        self.keys = self._keys(joining.by, joining.left_by, joining.right_by)
 
     @property
     def streaming(self) -> bool:
@@ -60,8 +62,7 @@ class Pair:
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
-    def keys(self, by: Any, left_by: Any, right_by: Any) -> list[Predicate]:
-        """The equality keys of the call."""
+    def _keys(self, by: Any, left_by: Any, right_by: Any) -> list[Equals]:
         if by is not None and (left_by is not None or right_by is not None):
             raise CallError("give either by= or left_by= and right_by=, not both")
         if by is not None:
@@ -71,7 +72,12 @@ class Pair:
             raise CallError(f"left_by and right_by must be equally many, got {len(left)} and {len(right)}")
         return [Equals(self.column(0, a), self.column(1, b)) for a, b in zip(left, right, strict=True)]
 
-    def _merged_key(self, name: Any) -> Predicate:
+    @property
+    def equal(self) -> tuple[tuple[str, str], ...]:
+        """The keys as pairs of columns."""
+        return tuple((str(each.left), str(each.right)) for each in self.keys)
+
+    def _merged_key(self, name: Any) -> Equals:
         """A key that appears once: input 1 calls it what input 0 calls it. What is computed does not appear."""
         one, two = (part.resolve(name) for part in self.inputs)
         if one in self.inputs[0].hidden or two in self.inputs[1].hidden:  # computed: no column of the result
@@ -111,12 +117,13 @@ class Pair:
         self.theta = Expression.parse(whole, [self.schema(number) for number in (0, 1)])
         return predicates, self.theta.spark_sql(lambda number, column: f"{number}.{column}")
 
-    def check_theta(self, how: str) -> None:
+    def _check_theta(self) -> None:
         """Refuse a condition that must be decided while joining, and cannot be."""
-        if self.theta is not None and join_type(how) != "inner":
-            theta_test(self.theta, (), join_type(how))
+        how = join_type(self.joining.how)
+        if self.theta is not None and how != "inner":
+            theta_test(self.theta, (), how)
 
-    def in_words(self, error: CallError) -> CallError:
+    def _in_words(self, error: CallError) -> CallError:
         """The same error, with the condition as it was written."""
         if self.theta is None:
             return error
@@ -182,10 +189,15 @@ class Pair:
 
     def time(self, number: int, given: Any) -> str:
         """The frame's column that says when an input's rows are."""
-        part = self.inputs[number]
-        column = part.stamped() if isinstance(given, Arrival) else part.resolve(given)
-        part.time_axis(column)
+        column = self.inputs[number].time_column(given)
+        self.inputs[number].time_axis(column)
         return column
+
+    def event_times(self, on: Sequence[Any]) -> tuple[str, str]:
+        """The frames' columns that say when their events are."""
+        times = self.time(0, on[0]), self.time(1, on[1])
+        self.check_axes(times)
+        return times
 
     def check_axes(self, times: tuple[str, str]) -> None:
         """Both inputs count the same thing."""
@@ -210,11 +222,21 @@ class Pair:
         computed = tuple((name, _cast(name, casts.get(column))) for name, column in reads)
         return Projection(stream, computed)
 
-    def columns(self, how: str, suffix: Any, options: Options, *, windowed: bool) -> tuple[OutputColumn, ...]:
+    def run(self, relation: Relation, *, windowed: bool = False) -> DataFrame:
+        """The result of a tree over the two frames."""
+        self._check_theta()
+        columns = self._columns(windowed=windowed)
+        inputs = {str(number): part for number, part in enumerate(self.inputs)}
+        try:
+            return TreeCall(inputs, Query(relation), relation, self.joining, columns, numbered=True).run()
+        except CallError as error:
+            raise self._in_words(error) from error.__cause__
+
+    def _columns(self, *, windowed: bool) -> tuple[OutputColumn, ...]:
         """The columns of the result."""
+        options, suffix, kind = self.joining, self.joining.suffix, join_type(self.joining.how)
         if not isinstance(suffix, str):
             raise CallError(f"suffix must be text, got {suffix!r}", hint='for example suffix="_right"')
-        kind = join_type(how)
         late, invalid = options.late_of(["0", "1"]), options.invalid_of(["0", "1"])
         for what, policies in (("late", late), ("invalid", invalid)):
             if policies["1"] == "output" and kind in ("semi", "anti"):
@@ -227,10 +249,10 @@ class Pair:
         names = [[self.called[number].get(name, name) for name in self.inputs[number].columns] for number in (0, 1)]
         kinds = [
             {
-                self.called[number].get(name, name): self.casts[number].get(name, self.inputs[number].types[name]).arrow
-                for name in self.inputs[number].columns
+                self.called[number].get(name, name): self.casts[number].get(name, part.types[name]).arrow
+                for name in part.columns
             }
-            for number in (0, 1)
+            for number, part in enumerate(self.inputs)
         ]
         return name_columns(
             names, kinds, by=self.by, how=kind, suffix=suffix,

@@ -26,12 +26,12 @@ def source_infos(
     names = list(inputs)
     lateness = per_source(options.lateness, names, "lateness", None)
     late, invalid = options.late_of(names), options.invalid_of(names)
+    said = per_source(options.late, names, "late", None)
     infos = {}
-    unsaid = [name for name, policy in per_source(options.late, names, "late", None).items() if policy is None]
     for name in used:
         part = inputs[name]
         policy = _one_lateness(part, lateness[name], times.get(name, []))
-        if isinstance(policy, ToRecall) and name in unsaid:
+        if isinstance(policy, ToRecall) and said[name] is None:
             late[name] = "join"
         infos[name] = SourceInfo(
             name,
@@ -140,11 +140,6 @@ def _running(policy: Any) -> Lateness:
 
 
 def _axis(part: Input, column: str | None) -> TimeAxis | None:
-    if column is None:
-        return None
-    try:
-        return part.time_axis(column)
-    except CallError:
-        if part.types[column].text in ("double", "float") or part.types[column].text.startswith("decimal"):
-            return None  # a best-match join may be ordered by any number
-        raise
+    if column is None or part.types[column].text.startswith(("double", "float", "decimal")):
+        return None  # a best-match join may be ordered by any number
+    return part.time_axis(column)
