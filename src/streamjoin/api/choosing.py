@@ -14,8 +14,8 @@ from streamjoin.algebra.predicate import Metric
 from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike, gathers
 from streamjoin.errors import CallError
 from streamjoin.spark.calls.choices import run_asof, run_best_match, run_nearest
-from streamjoin.spark.calls.options import Joining
-from streamjoin.spark.calls.pairs import as_tuple, two_sides
+from streamjoin.spark.calls.options import Joining, listed
+from streamjoin.spark.calls.pairs import two_sides
 
 
 @gathers(Joining)
@@ -201,7 +201,7 @@ def join_nearest(
     one, two = two_sides(on, left_on, right_on, "join_nearest")
     if join_type(how) not in ("left", "inner"):
         raise CallError(f'a nearest join is how="left" or how="inner", got {how!r}')
-    near = Within(as_tuple(one), as_tuple(two), within, metric)
+    near = Within(tuple(listed(one)), tuple(listed(two)), within, metric)
     joining = replace(joining, emit=when_final(emit, "a nearest join"))
     return run_nearest(left, right, near, k, time, tolerance, tie_break, joining)
 

@@ -15,8 +15,8 @@ from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.api.arguments import Bound, ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike, gathers
 from streamjoin.errors import CallError
 from streamjoin.spark.calls.joins import run_interval, run_join, run_overlap
-from streamjoin.spark.calls.options import Joining
-from streamjoin.spark.calls.pairs import as_predicate, as_tuple, two_sides
+from streamjoin.spark.calls.options import Joining, listed
+from streamjoin.spark.calls.pairs import as_predicate, two_sides
 
 
 @gathers(Joining)
@@ -293,7 +293,7 @@ def join_within(
     >>> [row.name for row in sj.join_within(ball, players, on=("x", "y"), radius=5.0).collect()]
     ['near']
     """
-    one, two = (as_tuple(side) for side in two_sides(on, left_on, right_on, "join_within"))
+    one, two = (tuple(listed(side)) for side in two_sides(on, left_on, right_on, "join_within"))
     condition: Predicate = within(one, two, radius=radius, metric=metric)
     condition = condition if where is None else condition & as_predicate(where)
     return run_join([left, right], time, window, condition, outer, joining)

@@ -13,7 +13,6 @@ from streamjoin.language import parse_cql
 from streamjoin.plan.relation import Query, Relation, Stream, streams_of
 from streamjoin.plan.rules import optimise
 from streamjoin.plan.types import arrow_schema
-from streamjoin.runtime.intake import HIDDEN
 from streamjoin.spark.calls.inputs import Input
 from streamjoin.spark.calls.options import Options, per_input, per_source
 from streamjoin.spark.calls.pairs import two_frames
@@ -28,7 +27,7 @@ def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, op
     times = {name: _time_of_stream(part, given[name], isinstance(time, Mapping)) for name, part in inputs.items()}
     schemas = {name: arrow_schema(part.fields) for name, part in inputs.items()}
     query = parse_cql(text, schemas, times=times, args=args)
-    _check_times_are_read(query.relation, time, {name for name, column in times.items() if is_computed(column)})
+    _check_times_are_read(query.relation, time, {name for name, part in inputs.items() if times[name] in part.hidden})
     best = Query(optimise(query.relation, schemas), query.to_stream)
     return TreeCall(inputs, best, query.relation, options).run()
 
@@ -43,11 +42,6 @@ def _time_of_stream(part: Input, given: Any, by_name: bool) -> str | None:
         if by_name:
             raise
         return None
-
-
-def is_computed(column: str | None) -> bool:
-    """Whether a column of an input is one that the call computes."""
-    return column is not None and column.startswith(HIDDEN)
 
 
 def _check_times_are_read(relation: Relation, time: Any, computed: set[str]) -> None:

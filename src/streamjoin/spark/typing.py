@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -68,6 +69,15 @@ def reason(error: AnalysisException) -> str:
     return str(error.getMessage()).strip().partition(";\n")[0].partition("\n\n== SQL")[0]
 
 
+@contextmanager
+def evaluating(what: object) -> Iterator[None]:
+    """While this lasts, Spark's refusal to evaluate something is ours."""
+    try:
+        yield
+    except AnalysisException as error:
+        raise CallError(f"Spark cannot evaluate {what}: {reason(error)}") from error
+
+
 class SparkTyping:
     """Spark's own analysis, on frames without rows."""
 
@@ -82,19 +92,15 @@ class SparkTyping:
         if all(source in given for source in sources):  # nothing to ask: columns under other names
             named = zip(columns, sources, strict=True)
             return tuple(Field(name, type_of(fields, str(source))) for (name, _), source in named)
-        try:
+        with evaluating([text for _, text in columns]):
             shown = [self._expression(text).alias(name) for name, text in columns]
             found = self._schema(self._frame(fields).select(*shown)).fields
-        except AnalysisException as error:
-            raise CallError(f"Spark cannot evaluate {[text for _, text in columns]}: {reason(error)}") from error
         return tuple(Field(each.name, plan_type(each.dataType, each.name)) for each in found)
 
     def check(self, fields: Fields, condition: str) -> None:
         """Refuse a condition that Spark cannot evaluate over these columns."""
-        try:
+        with evaluating(f"the condition {condition}"):
             self._schema(self._frame(fields).filter(self._expression(condition)))
-        except AnalysisException as error:
-            raise CallError(f"Spark cannot evaluate the condition {condition}: {reason(error)}") from error
 
     def beside(self, fields: Fields, column: Column) -> StructType:
         """These columns, and an expression beside them."""

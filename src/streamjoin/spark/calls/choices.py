@@ -130,24 +130,19 @@ def run_best_match(
             reach = steps.count(float(epsilon))
         pair.joining = replace(joining, lateness=counted if pair.streaming else None)
     named = tuple((pair.column(0, a), pair.column(1, b), largest) for a, b, largest in dimensions)
+    rule: Any = dominance if callable(dominance) else one_of(dominance, Dominance, "dominance")
     relation = BestMatchJoin(
         pair.stream(0),
         pair.stream(1),
         named,
         pair.equal,
         join_type(joining.how),
-        _choice(dominance, reach),
+        BestOf(rule, reach),
         tuple(_functions(dimensions, compare)),
         times,
         cell_size(pair, [Band(*named[0], epsilon)]),
     )
     return pair.run(relation)
-
-
-def _choice(dominance: Any, reach: int | None) -> BestOf:
-    if callable(dominance):
-        return BestOf(dominance, reach)
-    return BestOf(one_of(dominance, Dominance, "dominance"), reach)  # type: ignore[arg-type]
 
 
 def _dimensions(on: Any, ordered_by: Any, compare: Any) -> list[tuple[Any, Any, Any]]:

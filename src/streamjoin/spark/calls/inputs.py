@@ -19,6 +19,7 @@ from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.types import Field, Fields, Type
 from streamjoin.runtime.intake import HIDDEN
+from streamjoin.spark.calls.options import listed
 from streamjoin.spark.marks import is_streaming
 from streamjoin.spark.told import is_connect, schema_of, streams
 from streamjoin.spark.typing import SparkTyping, fields_of, plan_type, reason
@@ -143,8 +144,7 @@ class Input:
         """A window, with the columns that make groups of a row window by name."""
         if not isinstance(window, Rows) or window.by is None:
             return window
-        by: Any = window.by if isinstance(window.by, list | tuple) else [window.by]
-        return Rows(window.size, tuple(self.resolve(each) for each in by), window.drain)
+        return Rows(window.size, tuple(self.resolve(each) for each in listed(window.by)), window.drain)
 
     @property
     def fields(self) -> Fields:

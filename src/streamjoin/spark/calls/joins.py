@@ -15,7 +15,6 @@ from streamjoin.algebra import (
     Overlaps,
     Predicate,
     Validity,
-    Window,
     join_type,
     overlaps,
 )
@@ -44,7 +43,8 @@ def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
         raise CallError('outer="snapshot" needs validity', hint="give a window=, or use outer='row'")
     if not timed:
         check_timeless(pair)
-    left, right = (pair.stream(number, _time(windows[number], times[number]), windows[number]) for number in (0, 1))
+    own = [None if isinstance(window, Validity) else time for window, time in zip(windows, times, strict=True)]
+    left, right = (pair.stream(number, own[number], windows[number]) for number in (0, 1))
     cell = cell_size(pair, predicates, times[0])
     how = join_type(joining.how)
     relation = Join(
@@ -64,10 +64,6 @@ def run_overlap(
     condition: Predicate = overlaps(tuple(sides[0]), tuple(sides[1]))
     condition = condition if where is None else condition & as_predicate(where)
     return run_join([left, right], time, window, condition, outer, joining)
-
-
-def _time(window: Window | None, column: str | None) -> str | None:
-    return None if isinstance(window, Validity) else column
 
 
 def run_interval(

@@ -298,8 +298,3 @@ def as_predicate(where: Any) -> Predicate:
         f"where must be a predicate, or SQL text, got {where!r}",
         hint='write where=sj.equals("k") & sj.band("v", below=1, above=1), or where="l.a < r.b"',
     )
-
-
-def as_tuple(side: Any) -> tuple[Any, ...]:
-    """One or several columns as a tuple."""
-    return tuple(side) if isinstance(side, tuple | list) else (side,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.classic.column import Column as ClassicColumn
@@ -13,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, StructField
 
 from streamjoin.algebra.interval import FOREVER
-from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.errors import UnsupportedError
 from streamjoin.plan.condition import one_column, quoted
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, Mark, Sink, Source, Step
 from streamjoin.plan.tasks import SinkTask
@@ -23,10 +22,9 @@ from streamjoin.runtime.intake import HIDDEN, KEEP, WHOLE
 from streamjoin.runtime.naming import CHANGE, OutputColumn
 from streamjoin.spark.running.tasks import Leave
 from streamjoin.spark.told import is_connect, knowing
-from streamjoin.spark.typing import reason, spark_schema, spark_type
+from streamjoin.spark.typing import evaluating, spark_schema, spark_type
 
 HIDDEN_FIELDS: Final = tuple(StructField(each.name, from_arrow_type(each.type)) for each in HIDDEN_SCHEMA)
-_HIDDEN_NAMES: Final = tuple(field.name for field in HIDDEN_FIELDS)
 
 
 def prepared(source: Source, frame: DataFrame) -> DataFrame:
@@ -40,8 +38,7 @@ def prepared(source: Source, frame: DataFrame) -> DataFrame:
             passing = [*(name for name in passing if name not in folded), WHOLE]
         elif isinstance(step, Mark) and KEEP not in passing:
             passing.append(KEEP)
-    numbered = [F.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(names_of(source.handed_over))]
-    return knowing(frame.select(*numbered), spark_schema(source.handed_over))
+    return numbered(frame, source.handed_over)
 
 
 def _source_step(frame: DataFrame, step: Step, passing: list[str]) -> DataFrame:
@@ -53,24 +50,25 @@ def _source_step(frame: DataFrame, step: Step, passing: list[str]) -> DataFrame:
         unmarked = F.col(quoted(KEEP)) if kept else None
         return _select(frame, step, unmarked, passing)
     condition = F.expr(step.condition)
-    if isinstance(step, Filter):
-        return _evaluated(lambda: frame.filter(condition), step.condition)
-    # Of a row that is marked already nothing is asked any more.
-    asked = F.when(F.col(quoted(KEEP)), condition) if kept else condition
-    return _evaluated(lambda: frame.withColumn(KEEP, F.coalesce(asked, F.lit(False))), step.condition)
+    with evaluating(step.condition):
+        if isinstance(step, Filter):
+            return frame.filter(condition)
+        # Of a row that is marked already nothing is asked any more.
+        asked = F.when(F.col(quoted(KEEP)), condition) if kept else condition
+        return frame.withColumn(KEEP, F.coalesce(asked, F.lit(False)))
 
 
-def named_elements(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Rows of elements under their own names."""
-    every = [*names, *_HIDDEN_NAMES]
+def named(frame: DataFrame, fields: Fields, hidden: Sequence[StructField] = ()) -> DataFrame:
+    """Columns that have numbers for names under their own; of rows of elements also the hidden ones."""
+    every = [*names_of(fields), *(each.name for each in hidden)]
     return frame.select(*(F.col(f"c{number}").alias(name) for number, name in enumerate(every)))
 
 
-def numbered_elements(frame: DataFrame, fields: Fields) -> DataFrame:
-    """The inverse of `named_elements`."""
-    every = [*names_of(fields), *_HIDDEN_NAMES]
-    numbered = [F.col(quoted(name)).alias(f"c{number}") for number, name in enumerate(every)]
-    return knowing(frame.select(*numbered), spark_schema(fields, HIDDEN_FIELDS))
+def numbered(frame: DataFrame, fields: Fields, hidden: Sequence[StructField] = ()) -> DataFrame:
+    """The inverse of `named`."""
+    every = [*names_of(fields), *(each.name for each in hidden)]
+    columns = [F.col(quoted(name)).alias(f"c{number}") for number, name in enumerate(every)]
+    return knowing(frame.select(*columns), spark_schema(fields, hidden))
 
 
 def stepped(frame: DataFrame, edge: Edge) -> DataFrame:
@@ -78,18 +76,17 @@ def stepped(frame: DataFrame, edge: Edge) -> DataFrame:
     for step in edge.steps:
         report = F.col(REPORT).isNotNull()
         if isinstance(step, Compute):
-            frame = _select(frame, step, ~report, _HIDDEN_NAMES)
+            frame = _select(frame, step, ~report, HIDDEN_SCHEMA.names)
         elif isinstance(step, Filter):
-            condition = step.condition
-            before = frame
-            frame = _evaluated(lambda: before.filter(report | F.expr(condition)), condition)  # noqa: B023
+            with evaluating(step.condition):
+                frame = frame.filter(report | F.expr(step.condition))
     return frame
 
 
 def _select(frame: DataFrame, step: Compute, asked: Column | None, passing: Sequence[str]) -> DataFrame:
     columns = [_computed(frame, each, asked).alias(each.name) for each in step.columns]
-    shown = str([each.text for each in step.columns])
-    return _evaluated(lambda: frame.select(*columns, *(F.col(quoted(name)) for name in passing)), shown)
+    with evaluating([each.text for each in step.columns]):
+        return frame.select(*columns, *(F.col(quoted(name)) for name in passing))
 
 
 def _computed(frame: DataFrame, column: Computed, asked: Column | None) -> Column:
@@ -118,20 +115,12 @@ def collation_key(frame: DataFrame, value: Column, text: str) -> Column:
     return ClassicColumn(sql.classic.ExpressionUtils.column(sql.catalyst.expressions.CollationKey(inner)))
 
 
-def _evaluated(made: Any, what: str) -> DataFrame:
-    try:
-        return made()  # type: ignore[no-any-return]
-    except AnalysisException as error:
-        raise CallError(f"Spark cannot evaluate {what}: {reason(error)}") from error
-
-
 def leaving(frame: DataFrame, sink: Sink, edge: Edge) -> DataFrame:
     """Rows of elements as the user sees them. Where rows are shown that leave unjoined, Python finds them."""
     shape = sink.shape
     if shape.flags or shape.marked:
-        rows = numbered_elements(frame, edge.result)
-        shown = rows.mapInArrow(Leave(SinkTask(edge, shape)), spark_schema(sink.fields))
-        return shown.select(*(F.col(f"c{n}").alias(each.name) for n, each in enumerate(sink.fields)))
+        rows = numbered(frame, edge.result, HIDDEN_FIELDS)
+        return named(rows.mapInArrow(Leave(SinkTask(edge, shape)), spark_schema(sink.fields)), sink.fields)
     when = (shape.time, *(shape.validity or ()))
     kind = next((spark_type(each.type) for each in sink.fields if each.name in when), None)
     alive = F.col(REPORT).isNull()

@@ -15,11 +15,9 @@ from collections.abc import Mapping
 from functools import reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from streamjoin.plan.physical import Edge, PhysicalPlan, Source
-from streamjoin.plan.types import names_of
 from streamjoin.runtime.outlet import ToStage, ToUser
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
@@ -27,8 +25,8 @@ from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.running.computing import (
     HIDDEN_FIELDS,
     leaving,
-    named_elements,
-    numbered_elements,
+    named,
+    numbered,
     prepared,
     stepped,
 )
@@ -76,7 +74,7 @@ class Interpreter:
         rows = frame.mapInArrow(ReadElements(source), spark_schema(source.fields, HIDDEN_FIELDS))
         edge = self.plan.edge_of(source.channel)
         assert edge is not None
-        self.left[source.channel] = leaving(named_elements(rows, names_of(edge.fields)), self.plan.sink, edge)
+        self.left[source.channel] = leaving(named(rows, edge.fields, HIDDEN_FIELDS), self.plan.sink, edge)
 
     def pack_source(self, source: Source, target: Target) -> DataFrame:
         """The packed rows of a source."""
@@ -91,11 +89,11 @@ class Interpreter:
         if stage.outlet.packed:
             self.packed |= dict.fromkeys((way.channel, *(each.channel for each in stage.outlet.testimony)), out)
         elif isinstance(way, ToUser):
-            self.left[way.channel] = self._named(out)
+            self.left[way.channel] = named(out, self.plan.sink.fields)
         else:
             edge = self.plan.edge_of(way.channel)
             assert edge is not None
-            self._edge(edge, stepped(named_elements(out, names_of(edge.fields)), edge))
+            self._edge(edge, stepped(named(out, edge.fields, HIDDEN_FIELDS), edge))
 
     def channels(self, stage: Stage) -> list[int]:
         """The channels that a stage reads."""
@@ -106,16 +104,12 @@ class Interpreter:
             self.left[edge.channel] = self.counted(leaving(elements, self.plan.sink, edge))
             return
         pack = PackEdge(edge, bucket_labels(edge.target.buckets))
-        rows = numbered_elements(elements, edge.result)
+        rows = numbered(elements, edge.result, HIDDEN_FIELDS)
         self.packed[edge.channel] = rows.mapInArrow(pack, PACKED_SCHEMA)
 
     def counted(self, rows: DataFrame) -> DataFrame:
         """Rows that leave after Spark has dropped some."""
         return rows
-
-    def _named(self, rows: DataFrame) -> DataFrame:
-        names = names_of(self.plan.sink.fields)
-        return rows.select(*(F.col(f"c{number}").alias(name) for number, name in enumerate(names)))
 
     def row_schema(self, stage: Stage) -> StructType:
         """The schema of the rows that leave a stage, with numbers for names."""
