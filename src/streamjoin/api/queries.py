@@ -13,7 +13,7 @@ from streamjoin.language import parse_cql
 from streamjoin.plan.relation import Query, Relation, Stream, streams_of
 from streamjoin.plan.rules import optimise
 from streamjoin.plan.types import arrow_schema
-from streamjoin.spark.calls.inputs import Input
+from streamjoin.spark.calls.inputs import Input, inputs_of
 from streamjoin.spark.calls.options import Options, per_input, per_source
 from streamjoin.spark.calls.pairs import two_frames
 from streamjoin.spark.calls.tree import TreeCall
@@ -21,8 +21,7 @@ from streamjoin.spark.calls.tree import TreeCall
 
 def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, options: Options) -> DataFrame:
     """The result of a CQL query over frames by name."""
-    told = options.told_of(list(frames))
-    inputs = {name: Input(frame, f"stream {name}", *told[name]) for name, frame in frames.items()}
+    inputs = inputs_of(frames, options, "stream")
     given = per_source(time, list(inputs), "time", None)
     times = {name: _time_of_stream(part, given[name], isinstance(time, Mapping)) for name, part in inputs.items()}
     schemas = {name: arrow_schema(part.fields) for name, part in inputs.items()}
@@ -66,16 +65,15 @@ class Frames:
         if not frames:
             raise CallError(f"{what} takes frames, got none", hint=f"sj.{what}(a, b, ...)")
         self.what, self.options = what, options
-        told = options.told_of([str(number) for number in range(len(frames))])
-        self.inputs = [Input(frame, f"input {number}", *told[str(number)]) for number, frame in enumerate(frames)]
+        self.by_name = inputs_of({str(number): frame for number, frame in enumerate(frames)}, options, "input")
+        self.inputs = list(self.by_name.values())
         self.times, self.windows = (
             per_input(option, len(frames), name) for option, name in ((time, "time"), (window, "window"))
         )
 
     def run(self, relation: Relation, *, reordered: bool = False) -> DataFrame:
         """The result of a tree over the frames."""
-        inputs = {str(number): part for number, part in enumerate(self.inputs)}
-        return TreeCall(inputs, Query(relation), relation, self.options, reordered=reordered).run()
+        return TreeCall(self.by_name, Query(relation), relation, self.options, reordered=reordered).run()
 
     def streams(self) -> tuple[Stream, ...]:
         """All frames as relations."""

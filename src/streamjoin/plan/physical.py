@@ -20,7 +20,7 @@ from streamjoin.algebra import Rows, TimeAxis
 from streamjoin.plan.types import Fields, Type, arrow_schema
 from streamjoin.runtime.elements import HIDDEN_SCHEMA
 from streamjoin.runtime.intake import ARRIVAL
-from streamjoin.runtime.lateness import Complete, Lateness, Timeless
+from streamjoin.runtime.lateness import Complete, Lateness
 from streamjoin.runtime.naming import Shape
 from streamjoin.runtime.reading import Reading
 from streamjoin.runtime.stage import Stage
@@ -105,7 +105,7 @@ class Source:
     @property
     def complete(self) -> bool:
         """Whether it is there from the start."""
-        return isinstance(self.lateness, Complete) and not isinstance(self.lateness, Timeless)
+        return isinstance(self.lateness, Complete)
 
     @property
     def reports(self) -> bool:

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, LatePolicy, TimeAxis
 from streamjoin.errors import LateRowError
-from streamjoin.runtime.lateness import Complete, Lateness, Timeless
+from streamjoin.runtime.lateness import Complete, Lateness
 from streamjoin.runtime.packets import Packet, Report
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import Batch, Ends, Snapshot
@@ -63,7 +63,7 @@ class Channel:
     @property
     def ended(self) -> bool:
         """Whether it has ended before the stage begins."""
-        return self.complete or (isinstance(self.lateness, Complete) and not isinstance(self.lateness, Timeless))
+        return self.complete or isinstance(self.lateness, Complete)
 
 
 @dataclass(frozen=True)

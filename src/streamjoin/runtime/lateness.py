@@ -184,7 +184,7 @@ class Complete(Lateness):
 
 
 @dataclass(frozen=True)
-class Timeless(Complete):
+class Timeless(Lateness):
     """A source without time: rows can come for ever, it makes no progress, and is never late."""
 
     def build(self) -> RunningLateness:

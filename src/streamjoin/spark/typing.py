@@ -46,11 +46,8 @@ def spark_type(kind: Type) -> DataType:
     found: Any = json.loads(kind.json)
     if isinstance(found, dict) and "__COLLATIONS" in kind.json:
         return StructType.fromJson(found).fields[0].dataType
-    return StructType.fromJson({"type": "struct", "fields": [_field(found)]}).fields[0].dataType
-
-
-def _field(kind: Any) -> dict[str, Any]:
-    return {"name": "c", "type": kind, "nullable": True, "metadata": {}}
+    field = {"name": "c", "type": found, "nullable": True, "metadata": {}}
+    return StructType.fromJson({"type": "struct", "fields": [field]}).fields[0].dataType
 
 
 def fields_of(schema: StructType, where: str) -> Fields:

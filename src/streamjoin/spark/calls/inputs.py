@@ -7,6 +7,7 @@ name that is a column wins over SQL text.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pyspark.errors import AnalysisException
@@ -19,7 +20,7 @@ from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.types import Field, Fields, Type
 from streamjoin.runtime.intake import HIDDEN
-from streamjoin.spark.calls.options import listed
+from streamjoin.spark.calls.options import Options, listed, per_source
 from streamjoin.spark.marks import is_streaming
 from streamjoin.spark.told import is_connect, schema_of, streams
 from streamjoin.spark.typing import SparkTyping, fields_of, plan_type, reason
@@ -184,6 +185,15 @@ class Input:
             if column.name == name and "spark.watermarkDelayMs" in (column.metadata or {}):
                 return int(column.metadata["spark.watermarkDelayMs"])
         return None
+
+
+def inputs_of(frames: Mapping[str, Any], options: Options, what: str) -> dict[str, Input]:
+    """The frames of a call by name, with what it says of them; `what` they are for errors, before their name."""
+    schemas, streaming = (
+        per_source(option, list(frames), name, None)
+        for option, name in ((options.schemas, "schemas"), (options.streaming, "streaming"))
+    )
+    return {name: Input(frame, f"{what} {name}", schemas[name], streaming[name]) for name, frame in frames.items()}
 
 
 def check_frame(given: Any, what: str) -> None:

@@ -94,12 +94,6 @@ class Options:
             )
         return names[0], names[1]
 
-    def told_of(self, sources: Sequence[str]) -> dict[str, tuple[Any, Any]]:
-        """What the call says of each source: its schema, and whether it streams; None where Spark is to be asked."""
-        schemas = per_source(self.schemas, sources, "schemas", None)
-        streaming = per_source(self.streaming, sources, "streaming", None)
-        return {name: (schemas[name], streaming[name]) for name in sources}
-
     def buckets_for(self, session: SparkSession, *, streaming: bool) -> int:
         """How many buckets the work is cut into."""
         if self.buckets is None:

@@ -22,7 +22,7 @@ from streamjoin.plan.naming import name_columns
 from streamjoin.plan.relation import Projection, Query, Relation, Stream
 from streamjoin.plan.types import Type
 from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
-from streamjoin.spark.calls.inputs import Input
+from streamjoin.spark.calls.inputs import inputs_of
 from streamjoin.spark.calls.options import Joining, listed, per_input
 from streamjoin.spark.calls.tree import TreeCall
 from streamjoin.spark.typing import SparkTyping
@@ -39,8 +39,9 @@ class Pair:
             raise UnsupportedError(
                 f"this version joins two frames, got {len(given)}", hint="join two, then join the result with the next"
             )
-        self.joining, told = joining, joining.told_of(["0", "1"])
-        self.inputs = [Input(frame, f"input {number}", *told[str(number)]) for number, frame in enumerate(given)]
+        self.joining = joining
+        self.by_name = inputs_of({str(number): frame for number, frame in enumerate(given)}, joining, "input")
+        self.inputs = list(self.by_name.values())
         self.called: list[dict[str, str]] = [{}, {}]  # what the tree calls a column, where it is not its own name
         self.casts: list[dict[str, Type]] = [{}, {}]
         self.by: list[str] = []
@@ -226,9 +227,8 @@ class Pair:
         """The result of a tree over the two frames."""
         self._check_theta()
         columns = self._columns(windowed=windowed)
-        inputs = {str(number): part for number, part in enumerate(self.inputs)}
         try:
-            return TreeCall(inputs, Query(relation), relation, self.joining, columns, numbered=True).run()
+            return TreeCall(self.by_name, Query(relation), relation, self.joining, columns, numbered=True).run()
         except CallError as error:
             raise self._in_words(error) from error.__cause__
 

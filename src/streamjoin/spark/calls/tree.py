@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -38,7 +38,7 @@ class TreeCall:
     inputs: Mapping[str, Input]
     query: Query
     written: Relation
-    options: Options = field(default_factory=Options)
+    options: Options
     columns: tuple[OutputColumn, ...] | None = None
     numbered: bool = False
     reordered: bool = False

@@ -27,6 +27,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from streamjoin.algebra import NEVER, TimeAxis
 from streamjoin.errors import CallError
@@ -40,8 +41,7 @@ from streamjoin.spark.stored.pages import Bindery
 from streamjoin.state import Snapshot, table_from_bytes
 from streamjoin.state.batch import RESERVED_PREFIX
 
-MEASURED_SCHEMA: Final = "owner string, name string, bytes long, rows long, first long, last long"
-_MEASURED_ARROW: Final = pa.schema([
+_MEASURED: Final = pa.schema([
     ("owner", pa.string()), ("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()),
     ("first", pa.int64()), ("last", pa.int64()),
 ])  # fmt: skip
@@ -106,7 +106,7 @@ def stored_state(spark: SparkSession, checkpoint: str) -> list[StoredInput]:
                 owner: readable(Snapshot(json.loads(text))).manifest
                 for owner, text in manifests.selectExpr("to_json(key)", "value.json").collect()
             },
-            [MeasuredBlob(*blob) for blob in contents.mapInArrow(measure, MEASURED_SCHEMA).collect()],
+            [MeasuredBlob(*blob) for blob in contents.mapInArrow(measure, from_arrow_schema(_MEASURED)).collect()],
         )
     return sorted(stored, key=lambda one: (one.operator, one.bucket, one.input is None, one.input or 0))
 
@@ -121,7 +121,7 @@ def measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for one, inside in () if blob is None else unbundled(name, blob):
                 figures = times_of(table_from_bytes(inside)) if holds_rows(one) else (0, None, None)
                 values = [owner, one, len(inside), *figures]
-                yield pa.record_batch([[value] for value in values], schema=_MEASURED_ARROW)
+                yield pa.record_batch([[value] for value in values], schema=_MEASURED)
 
 
 def holds_rows(name: str) -> bool:
