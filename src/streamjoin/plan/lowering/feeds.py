@@ -184,7 +184,11 @@ class Lowered:
         """Columns that Spark computes, by name and text."""
         fields = typing.computed(self.fields, columns)
         steps = [Computed(name, text) for name, text in columns]
-        return Lowered(tuple(feed.computed(steps, fields) for feed in self.feeds))
+        feeds = [feed.computed(steps, fields) for feed in self.feeds]
+        if len(feeds) == 1 and isinstance(feeds[0], SourceFeed):  # parts of a union keep to their own names
+            own = {name: feeds[0].origin.get(one_column(text) or "") for name, text in columns}
+            feeds = [replace(feeds[0], origin={name: column for name, column in own.items() if column is not None})]
+        return Lowered(tuple(feeds))
 
     def with_column(self, column: Computed, field_: Field) -> Lowered:
         """One more column."""
@@ -200,6 +204,31 @@ class Lowered:
             for old, new in zip(self.fields, fields, strict=True)
         ]
         return Lowered(tuple(feed.computed(columns, fields) for feed in self.feeds))
+
+
+def sharing(
+    children: Sequence[Lowered], keys: Sequence[tuple[str, ...]], buckets: int
+) -> tuple[dict[int, StageFeed], tuple[tuple[str, ...], ...]]:
+    """The children that an operator can share a stage with, because their rows meet there by its keys already, and the
+    keys by which the other children must be placed then. A key has a column of each child.
+    """
+    ready = {
+        number: feed
+        for number, (feed, *others) in enumerate(child.feeds for child in children)
+        if not others and isinstance(feed, StageFeed) and not feed.steps and feed.draft.buckets == buckets
+    }
+    if buckets == 1:
+        return ready, tuple(keys)
+    orders: dict[tuple[int, ...], list[int]] = {}
+    for number, feed in ready.items():
+        own = [key[number] for key in keys]
+        for names in feed.placed_by:
+            if names and set(names) <= set(own):
+                orders.setdefault(tuple(own.index(name) for name in names), []).append(number)
+    if not orders:
+        return {}, tuple(keys)
+    order, numbers = max(orders.items(), key=lambda each: len(each[1]))
+    return {number: ready[number] for number in sorted(set(numbers))}, tuple(keys[at] for at in order)
 
 
 def _same(name: str) -> Computed:

@@ -7,11 +7,11 @@ bound, so that nothing is rounded. On doubles bounds stay as they were given.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -101,14 +101,8 @@ def bind_predicates(
     for part in predicates:
         if isinstance(part, Equals):
             keys.append(bind_key(sides, (part.left, part.right)))
-        elif isinstance(part, Band):
-            bound.append(bind_band(sides, part))
-        elif isinstance(part, Overlaps):
-            bound.append(bind_overlaps(sides, part))
-        elif isinstance(part, Within):
-            bound.append(bind_within(sides, part))
-        elif isinstance(part, Near):
-            bound.append(part)
+        elif type(part) in _BINDERS:
+            bound.append(_BINDERS[type(part)](sides, part))
         else:
             raise UnsupportedError(f"a predicate of type {type(part).__name__} cannot be joined on")
     return keys, tuple(bound)
@@ -157,6 +151,14 @@ def bind_within(sides: Sides, within: Within) -> Within:
                 )
             axes[number].append(sides.cast(number, name, _DOUBLE))
     return Within(tuple(axes[0]), tuple(axes[1]), float(within.radius), within.metric)
+
+
+_BINDERS: Final[dict[type, Callable[[Sides, Any], Predicate]]] = {
+    Band: bind_band,
+    Overlaps: bind_overlaps,
+    Within: bind_within,
+    Near: lambda sides, near: near,  # a function says what is near, of values as they are
+}
 
 
 def value_type(sides: Sides, names: tuple[str, str], what: str) -> Type:
