@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, TimeAxis
+from streamjoin.plan.condition import one_column
 from streamjoin.plan.types import Fields, Type, arrow_schema
 from streamjoin.runtime.elements import HIDDEN_SCHEMA
 from streamjoin.runtime.intake import ARRIVAL
@@ -39,6 +40,11 @@ class Computed:
     text: str
     cast: Type | None = None
     collation_key: bool = False
+
+    @property
+    def column(self) -> str | None:
+        """The column that it is, perhaps under another name, if nothing is computed."""
+        return None if self.cast is not None or self.collation_key else one_column(self.text)
 
 
 @dataclass(frozen=True)

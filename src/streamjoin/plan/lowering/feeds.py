@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import LatePolicy, TimeAxis, Validity
 from streamjoin.plan.column_types import time_axis
-from streamjoin.plan.condition import one_column, quoted
+from streamjoin.plan.condition import quoted
 from streamjoin.plan.lowering.options import SourceInfo
 from streamjoin.plan.physical import Compute, Computed, Filter, Mark, Step
 from streamjoin.plan.relation import Stream
@@ -64,8 +64,7 @@ class SourceFeed:
 
     def computed(self, columns: Sequence[Computed], fields: Fields) -> SourceFeed:
         """Other columns, computed from those that are there."""
-        given = names_of(self.fields)
-        if tuple(each.name for each in columns) == given and all(_is_same(each) for each in columns):
+        if [(each.name, each.column) for each in columns] == [(name, name) for name in names_of(self.fields)]:
             return self
         return replace(self, fields=fields, steps=(*self.steps, Compute(tuple(columns))))
 
@@ -134,16 +133,15 @@ class StageFeed:
 
     def computed(self, columns: Sequence[Computed], fields: Fields) -> StageFeed:
         """Other columns. Those that are there under other names need no Spark."""
-        sources = [one_column(each.text) if each.cast is None and not each.collation_key else None for each in columns]
-        called = {source: each.name for source, each in zip(sources, columns, strict=True) if source is not None}
+        called = {each.column: each.name for each in columns if each.column is not None}
         placed = tuple(
             tuple(called[name] for name in names) for names in self.placed_by if all(name in called for name in names)
         )
         times = tuple((called[name], behind) for name, behind in self.times if name in called)
         after = replace(self, fields=fields, placed_by=placed, times=times)
-        if self.steps or any(source is None for source in sources):
+        if self.steps or any(each.column is None for each in columns):
             return replace(after, steps=(*self.steps, Compute(tuple(columns))), raw=self.raw or self.fields)
-        pick = tuple((each.name, str(source)) for source, each in zip(sources, columns, strict=True))
+        pick = tuple((each.name, str(each.column)) for each in columns)
         node = self.draft.nodes[self.node]
         if node.pick is not None:
             before = dict(node.pick)
@@ -186,13 +184,13 @@ class Lowered:
         steps = [Computed(name, text) for name, text in columns]
         feeds = [feed.computed(steps, fields) for feed in self.feeds]
         if len(feeds) == 1 and isinstance(feeds[0], SourceFeed):  # parts of a union keep to their own names
-            own = {name: feeds[0].origin.get(one_column(text) or "") for name, text in columns}
+            own = {each.name: feeds[0].origin.get(each.column or "") for each in steps}
             feeds = [replace(feeds[0], origin={name: column for name, column in own.items() if column is not None})]
         return Lowered(tuple(feeds))
 
     def with_column(self, column: Computed, field_: Field) -> Lowered:
         """One more column."""
-        columns = [*(_same(name) for name in self.names), column]
+        columns = [*(Computed(name, quoted(name)) for name in self.names), column]
         return Lowered(tuple(feed.computed(columns, (*self.fields, field_)) for feed in self.feeds))
 
     def cast_to(self, fields: Fields) -> Lowered:
@@ -229,14 +227,6 @@ def sharing(
         return {}, tuple(keys)
     order, numbers = max(orders.items(), key=lambda each: len(each[1]))
     return {number: ready[number] for number in sorted(set(numbers))}, tuple(keys[at] for at in order)
-
-
-def _same(name: str) -> Computed:
-    return Computed(name, quoted(name))
-
-
-def _is_same(column: Computed) -> bool:
-    return column.cast is None and not column.collation_key and one_column(column.text) == column.name
 
 
 def channel_of(feed: Feed, number: int) -> Channel:

@@ -152,7 +152,7 @@ class Lowering(JoinLowering):
         fields = [Field(key, type_of(child.fields, key)) for key in relation.keys]
         for each, result in zip(relation.aggregates, results, strict=True):
             same = each.function in ("min", "max") and each.column is not None
-            kind = type_of(child.fields, str(each.column)) if same else aggregate_type(result.type)
+            kind = type_of(child.fields, str(each.column)) if same else plain_type(result.type)
             fields.append(Field(each.name, kind))
         return self._operator(config, [child], relation.keys, tuple(fields))
 
@@ -228,11 +228,3 @@ class Lowering(JoinLowering):
                     hint="make it plain text, lower(...) where case does not matter, and cast(... AS STRING COLLATE "
                     "UTF8_BINARY)",
                 )
-
-
-def aggregate_type(arrow: pa.DataType) -> Type:
-    """The type of an aggregate's result."""
-    if pa.types.is_decimal(arrow):
-        text = f"decimal({arrow.precision},{arrow.scale})"
-        return Type(arrow, text, f'"{text}"')
-    return plain_type(arrow)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Band, Equals, Near, Overlaps, Predicate, TimeAxis, Within
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.lowering.feeds import Lowered, SourceFeed
 from streamjoin.plan.physical import Computed
@@ -144,7 +145,7 @@ def bind_within(sides: Sides, within: Within) -> Within:
     for pair in zip(within.left, within.right, strict=True):
         for number, name in enumerate(pair):
             kind = sides.type(number, name)
-            if not (_is_number(kind.arrow)):
+            if not _is_number(kind.arrow):
                 raise CallError(
                     f"a radius needs numbers, {sides.called(number, name)!r} of {sides.where(number)} is {kind.text}",
                     hint="cast the column to double",
@@ -165,7 +166,7 @@ def value_type(sides: Sides, names: tuple[str, str], what: str) -> Type:
     """The type in which two value columns are subtracted and ordered: long, double, a short decimal, or a time."""
     for number, name in enumerate(names):
         kind = sides.type(number, name)
-        if not (_is_number(kind.arrow) or _is_time(kind.arrow)):
+        if not _is_number(kind.arrow) and time_axis(kind.arrow) is None:
             called, where = sides.called(number, name), sides.where(number)
             raise CallError(
                 f"{what} needs numbers or times, {called!r} of {where} is {kind.text}",
@@ -188,16 +189,11 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _is_time(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
 def _signed(kind: Type, bound: Any) -> Any:
     """A bound as an exact number in the column's own unit: ticks for times."""
-    if pa.types.is_timestamp(kind.arrow):
-        return TimeAxis.TIMESTAMP.ticks(bound, "a band's bound")
-    if pa.types.is_date(kind.arrow):
-        return TimeAxis.DATE.ticks(bound, "a band's bound")
+    axis = time_axis(kind.arrow)
+    if axis in (TimeAxis.TIMESTAMP, TimeAxis.DATE):
+        return axis.ticks(bound, "a band's bound")
     _check_number(bound, f"on a {kind.text} column")
     if isinstance(bound, float) and math.isinf(bound):
         return FOREVER if bound > 0 else -FOREVER

@@ -82,9 +82,7 @@ class Streams:
         if isinstance(window, Validity):
             window = Validity(f"{HIDDEN}t0", f"{HIDDEN}t1")
         time = f"{HIDDEN}t0" if len(times) == 1 else None
-        reading = Reading(
-            info.label, tuple((name, column) for name, column in reads), tuple(times), time, window, info.invalid
-        )
+        reading = Reading(info.label, tuple(reads), tuple(times), time, window, info.invalid)
         return SourceFeed(
             info,
             stream,
