@@ -210,11 +210,11 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
 
 def _column(table: pa.Table, column: Computed) -> pa.ChunkedArray:
     """A column under another name, or a number as a double."""
+    if column.column is not None:
+        return table[column.column]
     source = one_column(column.text)
-    if source is not None and not column.collation_key:
+    if source is not None and column.cast is not None and not column.collation_key:
         values = table[source]
-        if column.cast is None:
-            return values
         if pa.types.is_float64(column.cast.arrow) and pa.types.is_integer(values.type):
             return values.cast(pa.float64(), safe=False)  # rounded, as by Spark
     raise UnsupportedError(f"{column.text!r} is left to Spark", hint="run the query on Spark")

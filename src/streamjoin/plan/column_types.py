@@ -35,11 +35,8 @@ from streamjoin.plan.expression.sqltypes import (
 from streamjoin.plan.expression.tree import Field, Outside
 from streamjoin.plan.relation import (
     Aggregation,
-    AsOfJoin,
-    BestMatchJoin,
     Difference,
     Intersection,
-    Join,
     Projection,
     Relation,
     Stream,
@@ -66,15 +63,7 @@ _FUNCTIONS: dict[str, SqlType] = {
     **dict.fromkeys(("to_date", "date_add", "date_sub", "last_day", "date"), DATE),
     **dict.fromkeys(("crc32", "unix_seconds", "unix_millis", "unix_micros", "xxhash64", "bigint"), BIGINT),
 }
-_CASTS = {
-    "STRING": STRING,
-    "BOOLEAN": BOOLEAN,
-    "INT": INT,
-    "BIGINT": BIGINT,
-    "DOUBLE": DOUBLE,
-    "DATE": DATE,
-    "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
-}
+_CASTS = {kind.name.upper(): kind for kind in (STRING, BOOLEAN, INT, BIGINT, DOUBLE, DATE, TIMESTAMP_NTZ)}
 _OF_THEIR_ARGUMENTS = frozenset(("coalesce", "nvl", "ifnull", "greatest", "least", "concat"))
 _OF_STRINGS = frozenset(("concat", "substring", "substr", "left", "right", "lpad", "rpad"))
 
@@ -105,34 +94,18 @@ def column_types(relation: Relation, schemas: Schemas) -> Types:
     if isinstance(relation, Stream):
         schema = schemas[relation.source]
         return {name: from_arrow(schema.field(column).type) for name, column in relation.reads}
+    parts = [column_types(child, schemas) for child in relation.children]
+    below: Types = {name: kind for part in parts for name, kind in part.items()}
     if isinstance(relation, Projection):
-        below = column_types(relation.child, schemas)
         return {name: type_of(text, below) for name, text in relation.computed}
     if isinstance(relation, Aggregation):
-        below = column_types(relation.child, schemas)
-        found: Types = {key: below.get(key) for key in relation.keys}
-        for aggregate in relation.aggregates:
-            kind = below.get(aggregate.column) if aggregate.column is not None else None
-            found[aggregate.name] = _aggregate_type(aggregate.function, kind)
-        return found
-    if isinstance(relation, Join | AsOfJoin | BestMatchJoin):
-        both = column_types(relation.left, schemas) | column_types(relation.right, schemas)
-        return {name: both.get(name) for name in relation.columns}
+        made = {each.name: _aggregate_type(each.function, below.get(each.column or "")) for each in relation.aggregates}
+        return {key: below.get(key) for key in relation.keys} | made
     if isinstance(relation, Union | Difference | Intersection):
-        return _by_place(relation, schemas)
-    return column_types(relation.children[0], schemas)
-
-
-def _by_place(relation: Relation, schemas: Schemas) -> Types:
-    """The types of a set operator's columns: Spark casts to a common one, which is known where all parts have it."""
-    kinds = []
-    for part in relation.children:
-        own = column_types(part, schemas)
-        kinds.append([own.get(name) for name in part.columns])
-    return {
-        name: one[0] if len(set(one)) == 1 else None
-        for name, one in zip(relation.columns, zip(*kinds, strict=True), strict=True)
-    }
+        # By position: Spark casts to a common type, which is known where all parts have it.
+        kinds = zip(relation.columns, zip(*(part.values() for part in parts), strict=True), strict=True)
+        return {name: own[0] if len(set(own)) == 1 else None for name, own in kinds}
+    return {name: below.get(name) for name in relation.columns}
 
 
 def type_of(text: str, types: Mapping[str, SqlType | None]) -> SqlType | None:

@@ -8,12 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamjoin.algebra import AsOf
 from streamjoin.errors import CallError
-from streamjoin.operators import BestMatchJoin as BestMatchOperator
-from streamjoin.plan.lowering.choosing_joins import in_ticks
 from streamjoin.plan.physical import PhysicalPlan
-from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, IntervalJoin, Relation, Stream, event_times, operator_of
+from streamjoin.plan.relation import (
+    EVENT_JOINS,
+    BestMatchJoin,
+    IntervalJoin,
+    Relation,
+    Stream,
+    event_times,
+    operator_of,
+)
 from streamjoin.plan.slack import is_moving, origin_of, slack_of
 from streamjoin.runtime.fragment import Inner
 
@@ -70,11 +75,6 @@ class EventDelay:
     def _by_own_time(self, join: Any, slacks: tuple[int, int], number: int) -> int:
         if isinstance(join, IntervalJoin):
             return max(slacks[number], slacks[1 - number] + join.upper - join.lower)
-        if isinstance(join, BestMatchJoin):
-            chooser, (reach, _) = 1 if join.how == "right" else 0, self._reach(join)
-            self._check_final(join, join.children[1 - chooser])
-            assert reach is not None
-            return max(slacks[chooser], reach) + (0 if number == chooser else 2 * reach + 1)
         back, ahead = self._reach(join)
         if ahead is None:
             raise CallError(
@@ -82,37 +82,28 @@ class EventDelay:
                 " without bound",
                 hint="give tolerance=",
             )
-        self._check_final(join, join.right)
-        delay = max(slacks[0], ahead)
-        return delay if number == 0 else delay + _some(back) + ahead
+        chooser = 1 if join.how == "right" else 0
+        self._check_final(join, join.children[1 - chooser])
+        delay = max(slacks[chooser], ahead)
+        if number == chooser:
+            return delay
+        # Of a best-match join also rows leave that nobody took, a tick later.
+        return delay + _some(back) + ahead + isinstance(join, BestMatchJoin)
 
     def _reach(self, join: Any) -> Reach:
-        """How far before and after the time of a row the times of those lie that it takes."""
+        """How far before and after the time of a row the times of those lie that it takes, in ticks."""
         if isinstance(join, IntervalJoin):
             return -join.lower, join.upper
-        if isinstance(join, AsOfJoin):
-            assert self.plan.axis is not None
-            reach: Reach = AsOf(join.direction, in_ticks(self.plan.axis, join.tolerance, "tolerance")).reach
-            return reach
-        if isinstance(join, BestMatchJoin):
-            if join.choice.reach is not None:
-                raise CallError(
-                    "these streams are not ordered by a time, so their results cannot be late by one",
-                    hint="order them by a timestamp with ordered_by=",
-                )
-            found = self._reach_of_best_match(join)
-            return found, found
-        nearest: Reach = join.choice.reach
-        return nearest
-
-    def _reach_of_best_match(self, join: BestMatchJoin) -> int:
-        """In ticks. Operators are numbered as the tree is walked, children first."""
-        nodes = [
-            node for stage in self.plan.stages for node in stage.nodes if isinstance(node.config, BestMatchOperator)
-        ]
-        nodes.sort(key=lambda node: node.producer)
-        joins = [each for each in _children_first(self.relation) if isinstance(each, BestMatchJoin)]
-        reach: int = nodes[joins.index(join)].config.reach
+        if isinstance(join, BestMatchJoin) and join.choice.reach is not None:
+            raise CallError(
+                "these streams are not ordered by a time, so their results cannot be late by one",
+                hint="order them by a timestamp with ordered_by=",
+            )
+        # Operators are numbered as the tree is walked, children first.
+        nodes = [node for stage in self.plan.stages for node in stage.nodes if hasattr(node.config, "how")]
+        joins = [each for each in _children_first(self.relation) if isinstance(each, EVENT_JOINS)]
+        config = sorted(nodes, key=lambda node: node.producer)[joins.index(join)].config
+        reach: Reach = (config.reach,) * 2 if isinstance(join, BestMatchJoin) else config.choice.reach
         return reach
 
     def _check_final(self, join: Any, other: Relation) -> None:

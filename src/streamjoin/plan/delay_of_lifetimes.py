@@ -90,11 +90,10 @@ class LifetimesDelay:
 
     def _ahead(self, relation: Relation) -> int:
         """How far beyond the progress a result that leaves can begin."""
-        match relation:
-            case Stream():
-                return 0 if isinstance(relation.window, Rows) else slack_of(self.plan, relation)
-            case Join() if relation.how != "inner":
-                return self._ahead_of_outer(relation)
+        if isinstance(relation, Stream):
+            return 0 if isinstance(relation.window, Rows) else slack_of(self.plan, relation)
+        if isinstance(relation, Join) and relation.how != "inner":
+            return self._ahead_of_outer(relation)
         return self._until(relation)
 
     def _ahead_of_outer(self, join: Join) -> int:
@@ -134,13 +133,10 @@ class LifetimesDelay:
                 return self._until(relation.child)
             case Union():
                 raise self._apart()
-            case Join() if relation.how == "inner":
-                moving = [child for child in relation.children if is_moving(self.plan, child)]
-                return max((self._until(child) for child in moving), default=0)
             case Join():
-                undecided = self._longest_undecided(relation)
                 moving = [child for child in relation.children if is_moving(self.plan, child)]
-                return max(undecided, *(self._until(child) for child in moving)) + undecided
+                undecided = 0 if relation.how == "inner" else self._longest_undecided(relation)
+                return max([undecided, *(self._until(child) for child in moving)]) + undecided
         return self._spread(relation)
 
     def _spread(self, relation: Relation) -> int:

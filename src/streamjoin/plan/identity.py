@@ -14,9 +14,8 @@ from streamjoin.algebra import AsOf, Band, NearestOf, Predicate
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Source, Step
 from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.plan.wording import describe_window, in_units
-from streamjoin.runtime.outlet import ToCourt, ToStage, ToUser
+from streamjoin.runtime.outlet import ToCourt, ToUser
 from streamjoin.runtime.stage import Stage
-from streamjoin.runtime.target import Target
 
 # A digest, not words.
 REST: Final = "plan"
@@ -83,26 +82,12 @@ def _choices(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
 
 def _keys(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[str, ...]]:
     channels = set(plan.feeders(stage))
-    for target in _targets(plan):
-        if target.channel in channels:
-            yield target.binding.keys
-
-
-def _targets(plan: PhysicalPlan) -> Iterator[Target]:
-    for source in plan.sources:
-        if source.target is not None:
-            yield source.target
-    for edge in plan.edges:
-        if edge.target is not None:
-            yield edge.target
-    for stage in plan.stages:
-        if isinstance(stage.outlet.way, ToStage):
-            yield stage.outlet.way.target
+    return (target.binding.keys for target in plan.targets if target.channel in channels)
 
 
 def _predicates(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
     channels = {channel for stage in stages for channel in plan.feeders(stage)}
-    for target in _targets(plan):
+    for target in plan.targets:
         if target.channel in channels and target.binding.predicates:
             yield str(tuple(_in_words(plan, each) for each in target.binding.predicates))
     for node in (node for stage in stages for node in stage.nodes):

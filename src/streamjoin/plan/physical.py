@@ -17,11 +17,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, TimeAxis
+from streamjoin.plan.condition import one_column
 from streamjoin.plan.types import Fields, Type, arrow_schema
 from streamjoin.runtime.elements import HIDDEN_SCHEMA
 from streamjoin.runtime.intake import ARRIVAL
 from streamjoin.runtime.lateness import Complete, Lateness
 from streamjoin.runtime.naming import Shape
+from streamjoin.runtime.outlet import ToStage
 from streamjoin.runtime.reading import Reading
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
@@ -38,6 +40,11 @@ class Computed:
     text: str
     cast: Type | None = None
     collation_key: bool = False
+
+    @property
+    def column(self) -> str | None:
+        """The column that it is, perhaps under another name, if nothing is computed."""
+        return None if self.cast is not None or self.collation_key else one_column(self.text)
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,14 @@ class PhysicalPlan:
     def edge_of(self, channel: int) -> Edge | None:
         """What Spark computes of a channel's elements; None when it is nothing."""
         return next((edge for edge in self.edges if edge.channel == channel), None)
+
+    @property
+    def targets(self) -> Iterator[Target]:
+        """Where sources, edges and stages send what stages read, as each of them sees it."""
+        parts: list[Source | Edge] = [*self.sources, *self.edges]
+        yield from (part.target for part in parts if part.target is not None)
+        ways = (stage.outlet.way for stage in self.stages)
+        yield from (way.target for way in ways if isinstance(way, ToStage))
 
     def feeders(self, stage: Stage) -> Iterator[int]:
         """The channels that a stage reads."""

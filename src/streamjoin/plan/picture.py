@@ -1,4 +1,4 @@
-"""A tree of relations for people: as indented text, and as a mermaid diagram."""
+"""A tree of relations for people, as indented text."""
 
 from __future__ import annotations
 
@@ -40,45 +40,8 @@ def explain_relation(relation: Relation) -> str:
       Selection  `R.x` > 3
         Stream  R [RANGE 5 seconds]  time ts, reads x as R.x
     """
-    return "\n".join(_lines(relation, 0))
-
-
-def to_mermaid(relation: Relation) -> str:
-    """The tree as a mermaid flowchart: rows flow upwards.
-
-    >>> print(to_mermaid(Selection(Stream("R", (("x", "x"),), "ts", Now()), "`x` > 3")))
-    flowchart BT
-        n0["Selection<br/>`x` #gt; 3"]
-        n1["Stream<br/>R [NOW]<br/>time ts, reads x"]
-        n1 --> n0
-    """
-    boxes: list[str] = []
-    arrows: list[str] = []
-
-    def draw(node: Relation) -> str:
-        name = f"n{len(boxes)}"
-        boxes.append("")
-        at = len(boxes) - 1
-        for child in node.children:
-            arrows.append(f"    {draw(child)} --> {name}")
-        boxes[at] = f'    {name}["{"<br/>".join(_escaped(part) for part in describe(node) if part)}"]'
-        return name
-
-    draw(relation)
-    return "\n".join(["flowchart BT", *boxes, *arrows])
-
-
-def _lines(relation: Relation, depth: int) -> list[str]:
-    found = ["  " * depth + "  ".join(part for part in describe(relation) if part)]
-    for child in relation.children:
-        found += _lines(child, depth + 1)
-    return found
-
-
-def _escaped(text: str) -> str:
-    for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
-        text = text.replace(character, entity) if character != "#" else text.replace("#", entity)
-    return text
+    below = [f"  {line}" for child in relation.children for line in explain_relation(child).splitlines()]
+    return "\n".join(["  ".join(part for part in describe(relation) if part), *below])
 
 
 def describe(relation: Relation) -> tuple[str, ...]:

@@ -96,9 +96,12 @@ _PLAIN: Final = {
 def plain_type(arrow: pa.DataType) -> Type:
     """The type of a plain Arrow column.
 
-    >>> plain_type(pa.int64()).text
-    'bigint'
+    >>> plain_type(pa.int64()).text, plain_type(pa.decimal128(5, 2)).text
+    ('bigint', 'decimal(5,2)')
     """
+    if pa.types.is_decimal(arrow):
+        text = f"decimal({arrow.precision},{arrow.scale})"
+        return Type(arrow, text, f'"{text}"')
     if arrow not in _PLAIN:
         raise UnsupportedError(f"{arrow} is no plain type")
     return Type(arrow, *_PLAIN[arrow])

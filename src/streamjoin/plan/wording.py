@@ -21,7 +21,6 @@ from streamjoin.plan.physical import Compute, Computed, Edge, Fold, PhysicalPlan
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import Inner, Node
 from streamjoin.runtime.intake import HIDDEN
-from streamjoin.runtime.outlet import ToStage
 from streamjoin.runtime.reading import Reading
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
@@ -91,10 +90,7 @@ class Part:
 
 def target_of(plan: PhysicalPlan, channel: int) -> Target | None:
     """Where the elements of a channel go, as whoever feeds it sees it."""
-    ways = (stage.outlet.way for stage in plan.stages)
-    targets = [way.target for way in ways if isinstance(way, ToStage)]
-    targets += [each.target for each in feeders(plan, {channel}) if each.target is not None]
-    return next((target for target in targets if target.channel == channel), None)
+    return next((target for target in plan.targets if target.channel == channel), None)
 
 
 def feeders(plan: PhysicalPlan, channels: Collection[int]) -> list[Source | Edge]:

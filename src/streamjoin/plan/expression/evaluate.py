@@ -313,21 +313,14 @@ def _whole(operator: str, left: Array, right: Array, kind: np.dtype[Any]) -> tup
     return result, doubtful
 
 
-def _negate(node: Call, operands: Sequence[_Value]) -> _Value:
+def _sign(node: Call, operands: Sequence[_Value]) -> _Value:
+    """The opposite, or the absolute value. The least integer has no opposite in its type."""
     (operand,) = operands
-    return _Value(-operand.data, operand.valid, _either(operand.failed, _no_opposite(node.type, operand)))
-
-
-def _abs(node: Call, operands: Sequence[_Value]) -> _Value:
-    (operand,) = operands
-    return _Value(np.abs(operand.data), operand.valid, _either(operand.failed, _no_opposite(node.type, operand)))
-
-
-def _no_opposite(kind: SqlType, operand: _Value) -> Array | None:
-    """The least integer has no opposite in its type."""
-    if kind not in (*INTEGERS, INTERVAL):
-        return None
-    return _failure(_OVERFLOW, operand.valid & (operand.data == np.iinfo(operand.data.dtype).min))
+    data = np.abs(operand.data) if node.operation == "abs" else -operand.data
+    own: Array | None = None
+    if node.type in (*INTEGERS, INTERVAL):
+        own = _failure(_OVERFLOW, operand.valid & (operand.data == np.iinfo(operand.data.dtype).min))
+    return _Value(data, operand.valid, _either(operand.failed, own))
 
 
 # Casts ---------------------------------------------------------------------------------------------------------------
@@ -382,7 +375,6 @@ _OPERATIONS: dict[str, Callable[[Call, Sequence[_Value]], _Value]] = {
     "IN": _in,
     "LIKE": _like,
     **dict.fromkeys("+-*/%", _arithmetic),
-    "negate": _negate,
-    "abs": _abs,
+    **dict.fromkeys(("negate", "abs"), _sign),
     "cast": _cast,
 }

@@ -19,6 +19,7 @@ correct expression and what is a column (see `parse`); a correct one that this g
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from streamjoin.plan.expression import literals
 from streamjoin.plan.expression.lexer import Token
@@ -67,6 +68,8 @@ _END = Token("end", "", -1)
 # What may come behind an operand. Anything else is an operator outside the subset, and is the one to name: types that
 # do not fit an operator further left are only its consequence.
 _BEHIND = {*_COMPARISONS, *"+-*/%),", "::", "AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "ESCAPE", "AS"}
+
+Made = TypeVar("Made")
 
 
 def read(tokens: Sequence[Token], fields: Mapping[int, tuple[Field | None, int]]) -> Node:
@@ -125,8 +128,8 @@ class _Reader:
             outside.at = token.start
         return outside
 
-    def build(self, token: Token, make: Callable[..., Node], *arguments: object) -> Node:
-        """Build a node; what it finds outside the subset is at this token."""
+    def build(self, token: Token, make: Callable[..., Made], *arguments: object) -> Made:
+        """Build a node, or a part of one; what it finds outside the subset is at this token."""
         try:
             return make(*arguments)
         except Outside as outside:
@@ -270,10 +273,7 @@ class _Reader:
         token = self.take()
         if token.kind != "string" or self.next.kind == "string":  # Spark joins strings that stand side by side
             raise self.mark(Outside("a string in several pieces"), token)
-        try:
-            return literals.string(token.text)
-        except Outside as outside:
-            raise self.mark(outside, token) from None
+        return self.build(token, literals.string, token.text)
 
     def amounts(self) -> list[tuple[str, str]]:
         """An interval's amounts and units: `5 SECONDS`, `1 HOUR 30 MINUTES`, `'5' SECOND` or `'1 hour 30 minutes'`."""

@@ -22,7 +22,7 @@ from streamjoin.plan.lowering.joining import (
     schemas_of,
     value_tests,
 )
-from streamjoin.plan.lowering.matching_joins import lower_interval
+from streamjoin.plan.lowering.matching_joins import lower_interval, lower_join
 from streamjoin.plan.lowering.predicates import Sides, bind_predicates
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import GridAxis, Matching
@@ -152,8 +152,9 @@ def _equals(keys: Sequence[tuple[str, str]]) -> list[Predicate]:
     return [Equals(one, two) for one, two in keys]
 
 
-# One lowering for each join of events, all of one form.
-EVENT_LOWERINGS: Final[dict[type, Callable[[Any, Sides, frozenset[str], Setting], JoinParts]]] = {
+# One lowering for each join, all of one form.
+LOWERINGS: Final[dict[type, Callable[[Any, Sides, frozenset[str], Setting], JoinParts]]] = {
+    tree.Join: lower_join,
     tree.IntervalJoin: lower_interval,
     tree.AsOfJoin: lower_asof,
     tree.NearestJoin: lower_nearest,

@@ -63,18 +63,26 @@ class Closing:
             channel = self._channel()
             target = Target(channel, binding, partitioning, number, follow, judged_by)
             channels.append(channel_of(feed, channel))
+            if isinstance(feed, SourceFeed) and feed.info.whole:
+                target = replace(target, binding=replace(binding, payload=(*binding.payload, WHOLE)))
+            self._close(feed, channel, target, Outlet(ToStage(target)))
             if isinstance(feed, SourceFeed):
-                if feed.info.whole:
-                    payload = (*binding.payload, WHOLE)
-                    target = replace(target, binding=replace(binding, payload=payload))
-                self._source(feed, channel, target)
                 self._share_ordered(feed, binding)
-            elif feed.steps:
-                self._stage(feed.draft, Outlet(ToFrame(channel, arrow_schema(feed.raw))))
-                self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, target))
-            else:
-                self._stage(feed.draft, Outlet(ToStage(target)))
         return StageInput(tuple(channels), partitioning, number)
+
+    def _close(self, feed: Feed, channel: int, target: Target | None, outlet: Outlet) -> None:
+        """Whatever feeds a channel; without a target it leaves the query. The outlet is that of a stage after which
+        Spark computes nothing.
+        """
+        if isinstance(feed, SourceFeed):
+            self._source(feed, channel, target)
+            if target is None:
+                self.edges.append(Edge(channel, feed.fields, (), feed.fields, None))
+        elif feed.steps:
+            self._stage(feed.draft, replace(outlet, way=ToFrame(channel, arrow_schema(feed.raw))))
+            self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, target))
+        else:
+            self._stage(feed.draft, outlet)
 
     def _source(self, feed: SourceFeed, channel: int, target: Target | None) -> None:
         info = feed.info
@@ -134,18 +142,9 @@ class Closing:
         shape, fields = self._shape(lowered)
         leaves: Leaves = "told" if self.leaving.change and self.leaving.method == "negative" else "settled"
         ordered = self.leaving.emit == "ordered" and not self.ordered_already
-        channels = []
-        for feed in lowered.feeds:
-            channel = self._channel()
-            channels.append(channel)
-            if isinstance(feed, SourceFeed):
-                self._source(feed, channel, None)
-                self.edges.append(Edge(channel, feed.fields, (), feed.fields, None))
-            elif feed.steps:
-                self._stage(feed.draft, Outlet(ToFrame(channel, arrow_schema(feed.raw)), leaves, ordered))
-                self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, None))
-            else:
-                self._stage(feed.draft, Outlet(ToUser(channel, shape), leaves, ordered))
+        channels = [self._channel() for _ in lowered.feeds]
+        for feed, channel in zip(lowered.feeds, channels, strict=True):
+            self._close(feed, channel, None, Outlet(ToUser(channel, shape), leaves, ordered))
         kind = self.time.type
         return PhysicalPlan(
             tuple(self.sources), tuple(self.stages), tuple(self.edges), Sink(shape, fields, tuple(channels)),

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import LatePolicy, TimeAxis, Validity
 from streamjoin.plan.column_types import time_axis
-from streamjoin.plan.condition import one_column, quoted
+from streamjoin.plan.condition import quoted
 from streamjoin.plan.lowering.options import SourceInfo
 from streamjoin.plan.physical import Compute, Computed, Filter, Mark, Step
 from streamjoin.plan.relation import Stream
@@ -64,8 +64,7 @@ class SourceFeed:
 
     def computed(self, columns: Sequence[Computed], fields: Fields) -> SourceFeed:
         """Other columns, computed from those that are there."""
-        given = names_of(self.fields)
-        if tuple(each.name for each in columns) == given and all(_is_same(each) for each in columns):
+        if [(each.name, each.column) for each in columns] == [(name, name) for name in names_of(self.fields)]:
             return self
         return replace(self, fields=fields, steps=(*self.steps, Compute(tuple(columns))))
 
@@ -134,16 +133,15 @@ class StageFeed:
 
     def computed(self, columns: Sequence[Computed], fields: Fields) -> StageFeed:
         """Other columns. Those that are there under other names need no Spark."""
-        sources = [one_column(each.text) if each.cast is None and not each.collation_key else None for each in columns]
-        called = {source: each.name for source, each in zip(sources, columns, strict=True) if source is not None}
+        called = {each.column: each.name for each in columns if each.column is not None}
         placed = tuple(
             tuple(called[name] for name in names) for names in self.placed_by if all(name in called for name in names)
         )
         times = tuple((called[name], behind) for name, behind in self.times if name in called)
         after = replace(self, fields=fields, placed_by=placed, times=times)
-        if self.steps or any(source is None for source in sources):
+        if self.steps or any(each.column is None for each in columns):
             return replace(after, steps=(*self.steps, Compute(tuple(columns))), raw=self.raw or self.fields)
-        pick = tuple((each.name, str(source)) for source, each in zip(sources, columns, strict=True))
+        pick = tuple((each.name, str(each.column)) for each in columns)
         node = self.draft.nodes[self.node]
         if node.pick is not None:
             before = dict(node.pick)
@@ -184,11 +182,15 @@ class Lowered:
         """Columns that Spark computes, by name and text."""
         fields = typing.computed(self.fields, columns)
         steps = [Computed(name, text) for name, text in columns]
-        return Lowered(tuple(feed.computed(steps, fields) for feed in self.feeds))
+        feeds = [feed.computed(steps, fields) for feed in self.feeds]
+        if len(feeds) == 1 and isinstance(feeds[0], SourceFeed):  # parts of a union keep to their own names
+            own = {each.name: feeds[0].origin.get(each.column or "") for each in steps}
+            feeds = [replace(feeds[0], origin={name: column for name, column in own.items() if column is not None})]
+        return Lowered(tuple(feeds))
 
     def with_column(self, column: Computed, field_: Field) -> Lowered:
         """One more column."""
-        columns = [*(_same(name) for name in self.names), column]
+        columns = [*(Computed(name, quoted(name)) for name in self.names), column]
         return Lowered(tuple(feed.computed(columns, (*self.fields, field_)) for feed in self.feeds))
 
     def cast_to(self, fields: Fields) -> Lowered:
@@ -202,12 +204,29 @@ class Lowered:
         return Lowered(tuple(feed.computed(columns, fields) for feed in self.feeds))
 
 
-def _same(name: str) -> Computed:
-    return Computed(name, quoted(name))
-
-
-def _is_same(column: Computed) -> bool:
-    return column.cast is None and not column.collation_key and one_column(column.text) == column.name
+def sharing(
+    children: Sequence[Lowered], keys: Sequence[tuple[str, ...]], buckets: int
+) -> tuple[dict[int, StageFeed], tuple[tuple[str, ...], ...]]:
+    """The children that an operator can share a stage with, because their rows meet there by its keys already, and the
+    keys by which the other children must be placed then. A key has a column of each child.
+    """
+    ready = {
+        number: feed
+        for number, (feed, *others) in enumerate(child.feeds for child in children)
+        if not others and isinstance(feed, StageFeed) and not feed.steps and feed.draft.buckets == buckets
+    }
+    if buckets == 1:
+        return ready, tuple(keys)
+    orders: dict[tuple[int, ...], list[int]] = {}
+    for number, feed in ready.items():
+        own = [key[number] for key in keys]
+        for names in feed.placed_by:
+            if names and set(names) <= set(own):
+                orders.setdefault(tuple(own.index(name) for name in names), []).append(number)
+    if not orders:
+        return {}, tuple(keys)
+    order, numbers = max(orders.items(), key=lambda each: len(each[1]))
+    return {number: ready[number] for number in sorted(set(numbers))}, tuple(keys[at] for at in order)
 
 
 def channel_of(feed: Feed, number: int) -> Channel:

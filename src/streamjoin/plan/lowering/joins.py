@@ -14,23 +14,15 @@ from typing import Any
 from streamjoin.errors import UnsupportedError
 from streamjoin.operators import NegativeJoin
 from streamjoin.operators.verdict import Verdict
-from streamjoin.plan.lowering.choosing_joins import EVENT_LOWERINGS
+from streamjoin.plan.lowering.choosing_joins import LOWERINGS
 from streamjoin.plan.lowering.closing import Closing
-from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed
+from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed, sharing
 from streamjoin.plan.lowering.joining import JoinParts, Setting
-from streamjoin.plan.lowering.matching_joins import lower_join
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.predicates import Sides
 from streamjoin.plan.lowering.recall import bound_to
 from streamjoin.plan.lowering.streams import Streams, TimeLine
-from streamjoin.plan.relation import (
-    EVENT_JOINS,
-    IntervalJoin,
-    Join,
-    Relation,
-    event_times,
-    operator_of,
-)
+from streamjoin.plan.relation import EVENT_JOINS, IntervalJoin, Join, Relation, Stream, event_times, operator_of
 from streamjoin.plan.types import Fields, Typing, names_of, type_of
 from streamjoin.runtime.fragment import Entry, Inner, Node
 from streamjoin.runtime.placing import MatrixPartitioning, Partitioning
@@ -49,65 +41,56 @@ class JoinLowering(ABC):
     top: Relation | None = None  # the topmost operator of the tree
 
     def __post_init__(self) -> None:
-        self.streams = Streams(self.sources, self.typing, self.time)
+        self.streams = Streams(self.sources, self.time)
         self.closing = Closing(self.leaving, self.time)
 
     @abstractmethod
     def lower(self, relation: Relation, needed: frozenset[str]) -> Lowered:
         """The elements of a relation, with at least these columns."""
 
+    @abstractmethod
+    def rows(self, relation: Relation, needed: frozenset[str]) -> Lowered:
+        """The same, but for the window of a stream, if that is all there is below."""
+
     @property
     def negative(self) -> bool:
         """Whether lifetimes are managed by plus and minus tuples."""
         return self.leaving.method == "negative"
 
-    def lower_join(self, join: Join, needed: frozenset[str]) -> Lowered:
-        asked = needed | join.decides_by
-        left, right = (self.lower(child, asked & frozenset(child.columns)) for child in join.children)
-        setting = self._setting(join, (left, right))
-        sides = Sides([left, right], self.typing)
-        parts = lower_join(join, sides, needed, setting)
-        scattered = isinstance(parts.partitioning, MatrixPartitioning) or any(parts.followed)
-        if self.negative and scattered:  # plus and minus tuples must meet wherever their place is by content
-            sides = Sides([left, right], self.typing)
-            parts = lower_join(join, sides, needed, replace(setting, buckets=1))
-        if self.negative:
-            config = NegativeJoin(parts.config.matching, parts.config.schemas, join.how)
-            parts = replace(parts, config=config)
-        return self._filtered(join, self._joined(parts, bound_to(join, parts, sides.parts)))
-
-    def lower_event_join(self, join: Any, needed: frozenset[str]) -> Lowered:
-        times = event_times(join) or (None, None)
-        asked = needed | join.decides_by
-        timeless = not isinstance(join, IntervalJoin)
+    def lower_join(self, join: Any, needed: frozenset[str]) -> Lowered:
+        """The pairs of a join, whatever kind it is."""
+        wanted = [(needed | join.decides_by) & frozenset(child.columns) for child in join.children]
+        times = (None, None) if isinstance(join, Join) else event_times(join) or (None, None)
         left, right = (
-            self._events(child, asked & frozenset(child.columns), time, timeless, declared=join.times is not None)
-            for child, time in zip(join.children, times, strict=True)
+            self.lower(child, mine) if isinstance(join, Join) else self._events(child, mine, time, join)
+            for child, mine, time in zip(join.children, wanted, times, strict=True)
         )
         setting = self._setting(join, (left, right))
         sides = Sides([left, right], self.typing)
-        parts = EVENT_LOWERINGS[type(join)](join, sides, needed, setting)
-        return self._filtered(join, self._joined(parts, bound_to(join, parts, sides.parts)))
-
-    def _filtered(self, join: Any, joined: Lowered) -> Lowered:
-        """The pairs of an inner join for which its further condition is true."""
-        theta = getattr(join, "theta", None)
+        parts = LOWERINGS[type(join)](join, sides, needed, setting)
+        if self.negative and isinstance(join, Join):
+            if isinstance(parts.partitioning, MatrixPartitioning) or any(parts.followed):
+                # Plus and minus tuples must meet wherever their place is by content.
+                sides = Sides([left, right], self.typing)
+                parts = LOWERINGS[type(join)](join, sides, needed, replace(setting, buckets=1))
+            parts = replace(parts, config=NegativeJoin(parts.config.matching, parts.config.schemas, join.how))
+        joined = self._joined(parts, bound_to(join, parts, sides.parts))
+        theta = getattr(join, "theta", None)  # of an inner join Spark evaluates it, on the pairs
         return joined if theta is None or join.how != "inner" else joined.selected(theta)
 
-    def _events(
-        self, child: Relation, needed: frozenset[str], time: str | None, timeless: bool, *, declared: bool
-    ) -> Lowered:
-        """Events, and the column that says when they are. Unless it is `declared` they are only ordered by it."""
-        feed = self.streams.feed(child, needed)
-        if feed is None:
-            if not isinstance(operator_of(child), EVENT_JOINS):
-                raise UnsupportedError(
-                    f"{type(operator_of(child)).__name__} cannot stand beside a join of events",
-                    hint="give every stream a window",
-                )
+    def _events(self, child: Relation, needed: frozenset[str], time: str | None, join: Any) -> Lowered:
+        """Events, and the column that says when they are. Unless the join declares it they are only ordered by it."""
+        below = operator_of(child)
+        if isinstance(below, EVENT_JOINS):
             return self._events_of_join(child, needed, time)
-        reading = replace(feed.reading, timeless=timeless)
-        if time is not None and declared:
+        if not isinstance(below, Stream):
+            raise UnsupportedError(
+                f"{type(below).__name__} cannot stand beside a join of events", hint="give every stream a window"
+            )
+        (feed,) = self.rows(child, needed).feeds
+        assert isinstance(feed, SourceFeed)
+        reading = replace(feed.reading, timeless=not isinstance(join, IntervalJoin))
+        if time is not None and join.times is not None:
             self.time.share(feed.info, type_of(feed.fields, time))
             reading = replace(reading, time=time, called=(time.removeprefix(feed.info.prefix),))
         return Lowered((replace(feed, reading=reading),))
@@ -144,18 +127,16 @@ class JoinLowering(ABC):
         names = names_of(fields)
         producer = self._producer()
         draft = Draft(parts.partitioning.buckets)
-        fused, keys = _fused(parts, children)
-        for number in fused:
-            other = children[number].feeds[0]
-            assert isinstance(other, StageFeed)
-            fused[number] = other.node + draft.absorb(other.draft)
+        hashed = type(parts.partitioning) is Partitioning
+        shared, keys = sharing(children, parts.keys, draft.buckets) if hashed else ({}, parts.keys)
+        nodes = {number: feed.node + draft.absorb(feed.draft) for number, feed in shared.items()}
         replicated = getattr(parts.config, "replicated", (False, False))
         feeds: list[Entry | Inner] = []
         for number, child in enumerate(children):
             time, behind = _read_by(child)
             binding = replace(parts.bindings[number], placed_by=tuple(key[number] for key in keys), time=time)
-            if number in fused:
-                feeds.append(Inner(fused[number], replace(binding, placed_by=()), behind))
+            if number in nodes:
+                feeds.append(Inner(nodes[number], replace(binding, placed_by=()), behind))
                 continue
             follow, judged_by = replicated[number], parts.judged_by[number]
             given = self.closing.attached(child.feeds, binding, parts.partitioning, number, follow, judged_by)
@@ -189,33 +170,8 @@ class JoinLowering(ABC):
         return self.producers - 1
 
 
-def _fused(parts: JoinParts, children: Sequence[Lowered]) -> tuple[dict[int, int], tuple[tuple[str, str], ...]]:
-    """The children that the join can share a stage with, and the keys by which the others must be placed."""
-    keys, buckets = parts.keys, parts.partitioning.buckets
-    drafts = {
-        number: child.feeds[0]
-        for number, child in enumerate(children)
-        if len(child.feeds) == 1 and isinstance(child.feeds[0], StageFeed) and not child.feeds[0].steps
-        and child.feeds[0].draft.buckets == buckets
-    }  # fmt: skip
-    if buckets == 1:
-        return dict.fromkeys(drafts, 0), keys
-    if not keys or type(parts.partitioning) is not Partitioning:
-        return {}, keys
-    orders: dict[tuple[int, ...], list[int]] = {}
-    for number, feed in drafts.items():
-        own = [key[number] for key in keys]
-        for names in feed.placed_by:
-            if names and all(name in own for name in names):
-                orders.setdefault(tuple(own.index(name) for name in names), []).append(number)
-    if not orders:
-        return {}, keys
-    order, numbers = max(orders.items(), key=lambda each: len(each[1]))
-    return dict.fromkeys(sorted(set(numbers)), 0), tuple(keys[at] for at in order)
-
-
 def _placed_by(
-    parts: JoinParts, keys: Sequence[tuple[str, str]], names: tuple[str, ...]
+    parts: JoinParts, keys: Sequence[tuple[str, ...]], names: tuple[str, ...]
 ) -> tuple[tuple[str, ...], ...]:
     """By which columns of the result its rows are where they are. Padded rows have none of the other side's."""
     if not keys or type(parts.partitioning) is not Partitioning:

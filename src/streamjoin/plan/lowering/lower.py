@@ -16,7 +16,6 @@ fragment in one stage: nothing crosses an exchange. With one bucket that is so f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -26,21 +25,21 @@ from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators import Aggregating, Multiplicity, NegativeWindow, Passing, RowWindow, StreamOf
 from streamjoin.operators.multiplicity import SetOperator
 from streamjoin.plan.condition import columns as columns_of
-from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed
+from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed, sharing
 from streamjoin.plan.lowering.joins import JoinLowering
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.recall import check_recall
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
-    EVENT_JOINS,
     Aggregation,
     Difference,
     Distinct,
     Intersection,
-    Join,
+    OfPairs,
     Projection,
     Relation,
     Selection,
+    Stream,
     Union,
     operator_of,
 )
@@ -74,18 +73,27 @@ class Lowering(JoinLowering):
 
     def lower(self, relation: Relation, needed: frozenset[str]) -> Lowered:
         """The elements of a relation, with at least these columns."""
-        feed = self.streams.feed(relation, needed)
-        if feed is not None:
-            return self._windowed(feed)
+        lowered = self.rows(relation, needed)
+        (feed,) = lowered.feeds if isinstance(operator_of(relation), Stream) else (None,)
+        return self._windowed(feed) if isinstance(feed, SourceFeed) else lowered
+
+    def rows(self, relation: Relation, needed: frozenset[str]) -> Lowered:
+        """The same, but for the window of a stream, if that is all there is below.
+
+        Selections and projections above a stream depend on one row alone. So Spark computes them where it reads the
+        rows, below the window: no row crosses to Python twice for them.
+        """
         match relation:
+            case Stream():
+                return Lowered((self.streams.feed(relation, needed),))
             case Selection():
-                child = self.lower(relation.child, needed | set(columns_of(relation.condition)))
+                child = self.rows(relation.child, needed | set(columns_of(relation.condition)))
                 self.typing.check(child.fields, relation.condition)
                 return child.selected(relation.condition)
             case Projection():
                 wanted = [each for each in relation.computed if each[0] in needed]
                 below = frozenset(name for _, text in wanted for name in columns_of(text))
-                return self.lower(relation.child, below).computed(wanted, self.typing)
+                return self.rows(relation.child, below).computed(wanted, self.typing)
             case Union():
                 parts = self._alike(relation, "UNION")
                 return Lowered(tuple(feed for part in parts for feed in part.feeds))
@@ -97,10 +105,8 @@ class Lowering(JoinLowering):
                 return self._set("except all" if relation.every else "except", relation)
             case Intersection():
                 return self._set("intersect all" if relation.every else "intersect", relation)
-            case Join():
+            case OfPairs():
                 return self.lower_join(relation, needed)
-            case _ if isinstance(relation, EVENT_JOINS):
-                return self.lower_event_join(relation, needed)
         raise UnsupportedError(f"{type(relation).__name__} is no relation that can be run")
 
     # -- windows -------------------------------------------------------------------------------------------------------
@@ -113,8 +119,7 @@ class Lowering(JoinLowering):
         if not self.negative or feed.stream.window is None:
             return Lowered((feed,))
         config = NegativeWindow(arrow_schema(feed.fields))
-        names = names_of(feed.fields)
-        return self._unary(config, Lowered((feed,)), RowBinding(names, placed_by=names), names, feed.fields)
+        return self._operator(config, [Lowered((feed,))], names_of(feed.fields), feed.fields)
 
     def _row_window(self, feed: SourceFeed, window: Rows) -> Lowered:
         groups = tuple(each.name for each in feed.hidden if each.name.startswith(HIDDEN + "by"))
@@ -136,7 +141,7 @@ class Lowering(JoinLowering):
         placed = (tuple(own[column] for column in feed.groups),) if all(c in own for c in feed.groups) else ()
         return Lowered((StageFeed(draft, node, feed.fields, placed if groups else ()),))
 
-    # -- operators of one relation -------------------------------------------------------------------------------------
+    # -- operators but joins -------------------------------------------------------------------------------------------
 
     def _aggregation(self, relation: Aggregation) -> Lowered:
         read = {each.column for each in relation.aggregates if each.column is not None}
@@ -147,38 +152,22 @@ class Lowering(JoinLowering):
         fields = [Field(key, type_of(child.fields, key)) for key in relation.keys]
         for each, result in zip(relation.aggregates, results, strict=True):
             same = each.function in ("min", "max") and each.column is not None
-            kind = type_of(child.fields, str(each.column)) if same else aggregate_type(result.type)
+            kind = type_of(child.fields, str(each.column)) if same else plain_type(result.type)
             fields.append(Field(each.name, kind))
-        binding = RowBinding(child.names, placed_by=relation.keys)
-        return self._unary(config, child, binding, relation.keys, tuple(fields))
+        return self._operator(config, [child], relation.keys, tuple(fields))
 
     def _set(self, operator: SetOperator, relation: Relation) -> Lowered:
         parts = self._alike(relation, operator.upper())
         fields, names = parts[0].fields, parts[0].names
         self._check_groups(fields, names, operator.upper())
         config = Multiplicity(operator, arrow_schema(fields), method=self.leaving.method)
-        binding = RowBinding(names, placed_by=names)
-        if len(parts) == 1:
-            return self._unary(config, parts[0], binding, names, fields)
-        draft = Draft(self.leaving.buckets)
-        fused, placed_by = _fused_parts(parts, names, draft.buckets)
-        feeds: list[Entry | Inner] = []
-        for part in parts:
-            feed = part.feeds[0]
-            if isinstance(feed, StageFeed) and any(feed is one for one in fused):
-                feeds.append(Inner(feed.node + draft.absorb(feed.draft), replace(binding, placed_by=())))
-                continue
-            placed = replace(binding, placed_by=placed_by)
-            feeds.append(Entry(draft.add_input(self.closing.attached(part.feeds, placed, Partitioning(draft.buckets)))))
-        node = draft.add_node(Node(config, tuple(feeds), names, self._producer()))
-        return Lowered((StageFeed(draft, node, fields, (placed_by,)),))
+        return self._operator(config, parts, names, fields)
 
     def _to_stream(self, child: Lowered) -> Lowered:
         kind = self.leaving.to_stream
         assert kind is not None
         config = StreamOf(kind, arrow_schema(child.fields))
-        names = () if kind == "rstream" else child.names
-        return self._unary(config, child, RowBinding(child.names, placed_by=names), names, child.fields)
+        return self._operator(config, [child], () if kind == "rstream" else child.names, child.fields)
 
     def _passing(self, child: Lowered) -> Lowered:
         """Tables beside streams: Spark has no union of the two, but a state that tables can be put into.
@@ -186,24 +175,26 @@ class Lowering(JoinLowering):
         Rows that are brought into order must all be in one bucket.
         """
         hashed = not self.leaving.reordered and not any(pa.types.is_map(each.type.arrow) for each in child.fields)
-        names = child.names if hashed else ()
-        binding = RowBinding(child.names, placed_by=names)
-        return self._unary(Passing(arrow_schema(child.fields)), child, binding, names, child.fields)
+        return self._operator(Passing(arrow_schema(child.fields)), [child], child.names if hashed else (), child.fields)
 
-    def _unary(self, config: Any, child: Lowered, binding: RowBinding, by: tuple[str, ...], fields: Fields) -> Lowered:
-        """An operator of one input whose rows meet where they are equal in the columns `by`; without, in one bucket."""
-        buckets = self.leaving.buckets if by else 1
-        feed = child.feeds[0]
-        placed_by = (by,) if by and set(by) <= set(names_of(fields)) else ()
-        if len(child.feeds) == 1 and isinstance(feed, StageFeed) and _meet_already(feed, by, buckets):
-            inner = Inner(feed.node, replace(binding, placed_by=()))
-            node = feed.draft.add_node(Node(config, (inner,), names_of(fields), self._producer()))
-            still = tuple(names for names in feed.placed_by if set(names) <= set(names_of(fields)))
-            return Lowered((StageFeed(feed.draft, node, fields, still),))
-        draft = Draft(buckets)
-        number = draft.add_input(self.closing.attached(child.feeds, binding, Partitioning(buckets)))
-        node = draft.add_node(Node(config, (Entry(number),), names_of(fields), self._producer()))
-        return Lowered((StageFeed(draft, node, fields, placed_by),))
+    def _operator(self, config: Any, children: Sequence[Lowered], by: tuple[str, ...], fields: Fields) -> Lowered:
+        """An operator whose rows meet where they are equal in the columns `by`; without, in one bucket."""
+        draft = Draft(self.leaving.buckets if by else 1)
+        shared, keys = sharing(children, [(name,) * len(children) for name in by], draft.buckets)
+        placed_by = tuple(key[0] for key in keys)
+        feeds: list[Entry | Inner] = []
+        for number, child in enumerate(children):
+            if number in shared:
+                inner = shared[number]
+                feeds.append(Inner(inner.node + draft.absorb(inner.draft), RowBinding(child.names)))
+            else:
+                binding = RowBinding(child.names, placed_by=placed_by)
+                given = self.closing.attached(child.feeds, binding, Partitioning(draft.buckets))
+                feeds.append(Entry(draft.add_input(given)))
+        names = names_of(fields)
+        node = draft.add_node(Node(config, tuple(feeds), names, self._producer()))
+        ways = shared[0].placed_by if shared and len(children) == 1 else (placed_by,)
+        return Lowered((StageFeed(draft, node, fields, tuple(each for each in ways if set(each) <= set(names))),))
 
     def _alike(self, relation: Relation, what: str) -> list[Lowered]:
         """The parts of a set operator: as many columns each, in common types, under the names of the first."""
@@ -237,35 +228,3 @@ class Lowering(JoinLowering):
                     hint="make it plain text, lower(...) where case does not matter, and cast(... AS STRING COLLATE "
                     "UTF8_BINARY)",
                 )
-
-
-def _meet_already(feed: StageFeed, by: tuple[str, ...], buckets: int) -> bool:
-    """Whether rows that are equal in the columns `by` are in one bucket."""
-    if feed.steps or feed.node != len(feed.draft.nodes) - 1:
-        return False
-    if feed.draft.buckets == 1:
-        return buckets == 1
-    return bool(by) and any(set(names) <= set(by) for names in feed.placed_by)
-
-
-def _fused_parts(
-    parts: Sequence[Lowered], names: tuple[str, ...], buckets: int
-) -> tuple[list[StageFeed], tuple[str, ...]]:
-    """The parts of a set operator that it can share a stage with, and the columns by which the others are placed."""
-    feeds = [part.feeds[0] for part in parts if len(part.feeds) == 1]
-    ready = [feed for feed in feeds if isinstance(feed, StageFeed) and not feed.steps and feed.draft.buckets == buckets]
-    if buckets == 1:
-        return ready, names
-    ways = list(dict.fromkeys(by for feed in ready for by in feed.placed_by if by and set(by) <= set(names)))
-    if not ways:
-        return [], names
-    best = max(ways, key=lambda by: sum(by in feed.placed_by for feed in ready))
-    return [feed for feed in ready if best in feed.placed_by], best
-
-
-def aggregate_type(arrow: pa.DataType) -> Type:
-    """The type of an aggregate's result."""
-    if pa.types.is_decimal(arrow):
-        text = f"decimal({arrow.precision},{arrow.scale})"
-        return Type(arrow, text, f'"{text}"')
-    return plain_type(arrow)

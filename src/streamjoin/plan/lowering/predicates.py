@@ -7,16 +7,17 @@ bound, so that nothing is rounded. On doubles bounds stay as they were given.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Band, Equals, Near, Overlaps, Predicate, TimeAxis, Within
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.lowering.feeds import Lowered, SourceFeed
 from streamjoin.plan.physical import Computed
@@ -101,14 +102,8 @@ def bind_predicates(
     for part in predicates:
         if isinstance(part, Equals):
             keys.append(bind_key(sides, (part.left, part.right)))
-        elif isinstance(part, Band):
-            bound.append(bind_band(sides, part))
-        elif isinstance(part, Overlaps):
-            bound.append(bind_overlaps(sides, part))
-        elif isinstance(part, Within):
-            bound.append(bind_within(sides, part))
-        elif isinstance(part, Near):
-            bound.append(part)
+        elif type(part) in _BINDERS:
+            bound.append(_BINDERS[type(part)](sides, part))
         else:
             raise UnsupportedError(f"a predicate of type {type(part).__name__} cannot be joined on")
     return keys, tuple(bound)
@@ -150,7 +145,7 @@ def bind_within(sides: Sides, within: Within) -> Within:
     for pair in zip(within.left, within.right, strict=True):
         for number, name in enumerate(pair):
             kind = sides.type(number, name)
-            if not (_is_number(kind.arrow)):
+            if not _is_number(kind.arrow):
                 raise CallError(
                     f"a radius needs numbers, {sides.called(number, name)!r} of {sides.where(number)} is {kind.text}",
                     hint="cast the column to double",
@@ -159,11 +154,19 @@ def bind_within(sides: Sides, within: Within) -> Within:
     return Within(tuple(axes[0]), tuple(axes[1]), float(within.radius), within.metric)
 
 
+_BINDERS: Final[dict[type, Callable[[Sides, Any], Predicate]]] = {
+    Band: bind_band,
+    Overlaps: bind_overlaps,
+    Within: bind_within,
+    Near: lambda sides, near: near,  # a function says what is near, of values as they are
+}
+
+
 def value_type(sides: Sides, names: tuple[str, str], what: str) -> Type:
     """The type in which two value columns are subtracted and ordered: long, double, a short decimal, or a time."""
     for number, name in enumerate(names):
         kind = sides.type(number, name)
-        if not (_is_number(kind.arrow) or _is_time(kind.arrow)):
+        if not _is_number(kind.arrow) and time_axis(kind.arrow) is None:
             called, where = sides.called(number, name), sides.where(number)
             raise CallError(
                 f"{what} needs numbers or times, {called!r} of {where} is {kind.text}",
@@ -186,16 +189,11 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _is_time(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
 def _signed(kind: Type, bound: Any) -> Any:
     """A bound as an exact number in the column's own unit: ticks for times."""
-    if pa.types.is_timestamp(kind.arrow):
-        return TimeAxis.TIMESTAMP.ticks(bound, "a band's bound")
-    if pa.types.is_date(kind.arrow):
-        return TimeAxis.DATE.ticks(bound, "a band's bound")
+    axis = time_axis(kind.arrow)
+    if axis in (TimeAxis.TIMESTAMP, TimeAxis.DATE):
+        return axis.ticks(bound, "a band's bound")
     _check_number(bound, f"on a {kind.text} column")
     if isinstance(bound, float) and math.isinf(bound):
         return FOREVER if bound > 0 else -FOREVER

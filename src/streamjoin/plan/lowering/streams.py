@@ -1,14 +1,9 @@
-"""Streams and what stands directly above them: a source, and what Spark computes of its rows before they are packed.
-
-Selections and projections above a stream depend on one row alone. So Spark computes them where it reads the rows, below
-the window: no row crosses to Python twice for them. What a selection leaves out is only marked where it still counts:
-on a running stream it says how far the stream is, and in a row window it pushes others out.
-"""
+"""Streams: which columns of a frame are read, by which times and through which window, on one axis for all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -16,13 +11,11 @@ import pyarrow as pa
 from streamjoin.algebra import Rows, TimeAxis, Validity, Window
 from streamjoin.errors import CallError, unknown_column
 from streamjoin.plan.column_types import time_axis
-from streamjoin.plan.condition import columns as columns_of
-from streamjoin.plan.condition import one_column
 from streamjoin.plan.lowering.feeds import SourceFeed
 from streamjoin.plan.lowering.options import SourceInfo
-from streamjoin.plan.physical import Computed, Fold, Step
-from streamjoin.plan.relation import Projection, Relation, Selection, Stream
-from streamjoin.plan.types import Field, Fields, Type, Typing, plain_type, struct_type, type_of
+from streamjoin.plan.physical import Fold, Step
+from streamjoin.plan.relation import Stream
+from streamjoin.plan.types import Field, Fields, Type, plain_type, struct_type, type_of
 from streamjoin.runtime.intake import ARRIVAL, HIDDEN, WHOLE
 from streamjoin.runtime.reading import Reading
 
@@ -61,35 +54,13 @@ def axis_of(kind: Type, info: SourceInfo) -> TimeAxis:
 
 @dataclass
 class Streams:
-    """Makes feeds of streams and of what stands directly above them."""
+    """Makes feeds of streams."""
 
     sources: Mapping[str, SourceInfo]
-    typing: Typing
     time: TimeLine
 
-    def feed(self, relation: Relation, needed: frozenset[str]) -> SourceFeed | None:
-        """The rows of a stream with what is computed of them; None where something else than a stream is below."""
-        if isinstance(relation, Stream):
-            return self._stream(relation, needed)
-        if isinstance(relation, Selection):
-            feed = self.feed(relation.child, needed | set(columns_of(relation.condition)))
-            if feed is None:
-                return None
-            self.typing.check(feed.fields, relation.condition)
-            return feed.selected(relation.condition)
-        if isinstance(relation, Projection):
-            wanted = [each for each in relation.computed if each[0] in needed]
-            below = frozenset(name for _, text in wanted for name in columns_of(text))
-            feed = self.feed(relation.child, below)
-            if feed is None:
-                return None
-            fields = self.typing.computed(feed.fields, wanted)
-            done = feed.computed([Computed(name, text) for name, text in wanted], fields)
-            origin = {name: feed.origin.get(one_column(text) or "") for name, text in wanted}
-            return replace(done, origin={name: column for name, column in origin.items() if column is not None})
-        return None
-
-    def _stream(self, stream: Stream, needed: frozenset[str]) -> SourceFeed:
+    def feed(self, stream: Stream, needed: frozenset[str]) -> SourceFeed:
+        """The rows of a stream."""
         info = self.sources[stream.source]
         reads = [(name, column) for name, column in stream.reads if name in needed]
         for _, column in reads:
@@ -111,9 +82,7 @@ class Streams:
         if isinstance(window, Validity):
             window = Validity(f"{HIDDEN}t0", f"{HIDDEN}t1")
         time = f"{HIDDEN}t0" if len(times) == 1 else None
-        reading = Reading(
-            info.label, tuple((name, column) for name, column in reads), tuple(times), time, window, info.invalid
-        )
+        reading = Reading(info.label, tuple(reads), tuple(times), time, window, info.invalid)
         return SourceFeed(
             info,
             stream,

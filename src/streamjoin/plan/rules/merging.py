@@ -23,7 +23,7 @@ def merge_selections(selection: Selection, schemas: Schemas) -> Relation:
     """
     child, parts = selection.child, conjuncts(selection.condition)
     if isinstance(child, Selection):
-        child, parts = child.child, conjuncts(child.condition) + parts
+        parts, child = conjuncts(child.condition) + parts, child.child
     return selected(child, list(dict.fromkeys(part for part in parts if part.upper() != "TRUE")))
 
 

@@ -11,9 +11,10 @@ true, and is NULL elsewhere, which matches nobody either.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
-from streamjoin.plan.column_types import Schemas, column_types, type_of
+from streamjoin.plan.column_types import Schemas, Types, column_types, type_of
 from streamjoin.plan.condition import columns, conjunction, conjuncts, one_column, quoted
 from streamjoin.plan.expression.lexer import tokens
 from streamjoin.plan.expression.sqltypes import SqlType
@@ -47,7 +48,6 @@ class Operands:
         self.conditions = () if join.theta is None else conjuncts(join.theta)
         self.schemas = schemas
         self.computed: tuple[dict[str, str], dict[str, str]] = ({}, {})
-        self._types: dict[str, SqlType | None] | None = None
 
     def side(self, text: str) -> int | None:
         """The side that an expression belongs to; None for a constant, and for one of both sides."""
@@ -59,10 +59,12 @@ class Operands:
 
     def type(self, text: str) -> SqlType | None:
         """The type of an expression; None where it is not known."""
-        if self._types is None:
-            both = (column_types(child, self.schemas) for child in self.children)
-            self._types = {name: kind for types in both for name, kind in types.items()}
         return type_of(text, self._types)
+
+    @cached_property
+    def _types(self) -> Types:
+        both = (column_types(child, self.schemas) for child in self.children)
+        return {name: kind for types in both for name, kind in types.items()}
 
     def column(self, text: str) -> str:
         """The column that an expression of one side is, or is computed as."""

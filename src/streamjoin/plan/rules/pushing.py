@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Any, Final
 
-from streamjoin.algebra import How, Rows
+from streamjoin.algebra import Rows
 from streamjoin.plan.column_types import Schemas, column_types
 from streamjoin.plan.condition import columns, conjunction, conjuncts, quoted, substituted
 from streamjoin.plan.relation import (
@@ -47,12 +47,10 @@ from streamjoin.plan.relation import (
 from streamjoin.plan.rules.rebuild import for_every, with_children
 
 # Of which kinds of join conditions go to the left, and to the right side.
-_Sides = tuple[Collection[How], Collection[How]]
+_Sides = tuple[Collection[str], Collection[str]]
 _ABOVE_A_JOIN: Final[_Sides] = (("inner", "left", "semi", "anti"), ("inner", "right"))
 _ABOVE_A_CHOICE: Final[_Sides] = (("inner", "left"), ("right",))
 _WITHIN_A_JOIN: Final[_Sides] = (("inner", "semi", "right"), ("inner", "semi", "left", "anti"))
-
-Pairs = TypeVar("Pairs", Join, AsOfJoin, BestMatchJoin)
 
 
 @for_every(Selection)
@@ -80,13 +78,14 @@ def push_selections(selection: Selection, schemas: Schemas) -> Relation:
             sides = [_by_place(one, child.columns, below) for one in child.children]
             return selected(with_children(child, sides), above)
         case Join():
-            found, rest = _to_sides(child, parts, _ABOVE_A_JOIN)
+            left, right, above = _by_side(child, parts, _ABOVE_A_JOIN)
             if child.how != "inner":
-                return selected(found, rest)
+                return selected(replace(child, left=left, right=right), above)
             own = () if child.theta is None else conjuncts(child.theta)
-            return replace(found, theta=conjunction((*own, *rest)))
+            return replace(child, left=left, right=right, theta=conjunction((*own, *above)))
         case AsOfJoin() | BestMatchJoin():
-            return selected(*_to_sides(child, parts, _ABOVE_A_CHOICE))
+            left, right, above = _by_side(child, parts, _ABOVE_A_CHOICE)
+            return selected(replace(child, left=left, right=right), above)
     return selection
 
 
@@ -102,8 +101,8 @@ def push_join_conditions(join: Join, schemas: Schemas) -> Relation:
     if join.theta is None:
         return join
     parts = [part for part in conjuncts(join.theta) if part.upper() != "TRUE"]
-    found, rest = _to_sides(join, parts, _WITHIN_A_JOIN)
-    return replace(found, theta=conjunction(rest))
+    left, right, rest = _by_side(join, parts, _WITHIN_A_JOIN)
+    return replace(join, left=left, right=right, theta=conjunction(rest))
 
 
 def below_window(stream: Stream) -> bool:
@@ -139,10 +138,10 @@ def _by_place(relation: Relation, names: Sequence[str], parts: Sequence[str]) ->
     return selected(relation, [substituted(part, own) for part in parts])
 
 
-def _to_sides(join: Pairs, parts: Sequence[str], sides: _Sides) -> tuple[Pairs, list[str]]:
-    """The join with the conditions that go to its sides, and those that do not."""
+def _by_side(join: Any, parts: Sequence[str], sides: _Sides) -> tuple[Relation, Relation, list[str]]:
+    """The sides of a join with the conditions that go there, and those that do not."""
     rest, children = list(parts), []
     for child, hows in zip(join.children, sides, strict=True):
         own, rest = _split(rest, child.columns) if join.how in hows else ([], rest)
         children.append(selected(child, own))
-    return replace(join, left=children[0], right=children[1]), rest
+    return children[0], children[1], rest
