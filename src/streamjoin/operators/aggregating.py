@@ -92,7 +92,7 @@ class RunningAggregating(RunningLifetimes):
         values = pa.table(columns, names=list(self.config.values)) if columns else pa.table({})
         changes = Changes(code, times, rows["sign"].to_numpy(), values)
         closed, before = self.groups.close(changes)
-        opened, holder = self.groups.open(np.unique(code))
+        opened, holder = self.groups.open(np.flatnonzero(np.bincount(code)))  # codes are dense
         if self.config.method == "negative":
             yield from self._plus_and_minus(closed, before, opened, holder)
             return

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra.interval import FOREVER, NEVER, Times
+from streamjoin.kernels import sort_order
 from streamjoin.state.batch import RESERVED_PREFIX, Indices
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 
@@ -49,7 +50,7 @@ class QueuePart:
     @cached_property
     def order(self) -> Indices:
         """The rows in the order of time."""
-        return np.argsort(self.times, kind="stable")
+        return sort_order([self.times])
 
     @cached_property
     def sorted_times(self) -> Times:
