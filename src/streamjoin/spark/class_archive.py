@@ -28,7 +28,8 @@ _QUIET: Final = "-XX:+IgnoreUnrecognizedVMOptions -Xlog:cds*=off"
 
 
 def archive_options(folder: Path | None = None) -> str:
-    """Options for a JVM that is about to start: to use the archive, or to write it at the end. Empty where neither can be.
+    """Options for a JVM that is about to start: to use the archive, or to write it at the end; empty where neither can
+    be.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as empty:
