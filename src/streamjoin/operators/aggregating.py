@@ -172,7 +172,7 @@ class OpenGroups:
     def snapshot(self, name: str) -> Snapshot:
         """To be stored."""
         tables = {**self.aggregates.to_tables(), "holders": pa.table({"holder": self.holders})}
-        # All groups are written with every micro-batch. Most of their bytes are zero: a ninth is left of them.
+        # All groups are written with every micro-batch. Most of their bytes are zero: a twentieth is left of them.
         pack = partial(partial, table_to_bytes, compressed=True)
         makers = {f"{name}/{self.note}/{part}": pack(table) for part, table in tables.items()}
         manifest = {"name": name, "note": self.note, "tables": list(tables), "next_holder": self.next_holder}
