@@ -11,7 +11,7 @@ import pytest
 
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.state import TimeQueue
-from streamjoin.state.time_queue import MOST_PARTS
+from streamjoin.state.time_queue import FEW, MOST_PARTS
 from tests.state.storing import Store, moved
 
 
@@ -120,6 +120,29 @@ def test_a_stored_part_is_written_once_and_forgotten_with_its_last_row() -> None
     taken(queue, 10)
     store.save(queue.snapshot("queue"))
     assert store.blobs == {}
+
+
+def test_what_is_due_before_it_is_stored_is_not_stored() -> None:
+    times = [7, *np.random.default_rng(3).permutation(2 * FEW).tolist(), 9 * FEW]
+    queue, store = TimeQueue(), Store()
+    add(queue, *times)
+    due = taken(queue, 2 * FEW - 3)
+    assert due == sorted((time, place) for place, time in enumerate(times) if time < 2 * FEW - 3)
+    assert [len(part.times) for part in queue.parts] == [4]
+    store.save(queue.snapshot("queue"))
+    assert sum(map(len, store.blobs.values())) < FEW
+    rest = sorted((time, place) for place, time in enumerate(times) if time >= 2 * FEW - 3)
+    assert taken(moved(queue, TimeQueue(), store), FOREVER) == rest
+
+
+def test_what_is_stored_is_not_written_again_when_most_of_it_has_left() -> None:
+    queue, store = TimeQueue(), Store()
+    add(queue, *range(2 * FEW))
+    for before in (0, 2 * FEW - 3):
+        taken(queue, before)
+        store.save(queue.snapshot("queue"))
+    assert store.written == 1
+    assert len(queue) == 3
 
 
 def test_an_empty_queue_and_no_rows() -> None:

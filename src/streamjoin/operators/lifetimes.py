@@ -57,10 +57,10 @@ class Members:
         missing = int(codes.max()) + 1 - len(self.count)
         if missing > 0:
             self.count = np.concatenate([self.count, np.zeros(max(missing, len(self.count)), np.int64)])
-        touched, times = np.unique(codes, return_counts=True)
-        self.count[touched] += sign * times
+        times = np.bincount(codes, minlength=len(self.count))  # codes are dense: no need to sort them
+        self.count += sign * times
         self.note = uuid.uuid4().hex
-        empty: Indices = touched[self.count[touched] == 0]
+        empty: Indices = np.flatnonzero((times > 0) & (self.count == 0))
         return empty
 
     def snapshot(self, name: str) -> Snapshot:
@@ -166,7 +166,10 @@ class RunningLifetimes(OperatorOfParts):
             ts, te, holder, number = (column[~ghosts] for column in (ts, te, holder, number))
             rows = rows.filter(pa.array(~ghosts))
         unknown = (holder >= 0) & (te == FOREVER)
-        for each in range(self.inputs if unknown.any() else 0):
+        if not unknown.any():
+            self.events.add(te, _signed(rows, -1))
+            return ts, _signed(rows, 1)
+        for each in range(self.inputs):
             mine = np.flatnonzero(unknown & (number == each))
             self.unknown[each].add(holder[mine], rows.take(pa.array(mine)))
         known = np.flatnonzero(~unknown)

@@ -1,14 +1,33 @@
-"""The process that Python workers are forked from, with streamjoin's kernels loaded (`spark.python.daemon.module`)."""
+"""The process that Python workers are forked from, with all loaded that they need (`spark.python.daemon.module`).
+
+Spark's own daemon loads nothing, and every worker pandas, pyarrow and us: half a second each, on the way to the first
+micro-batch. It says that they start threads, of which a fork would know nothing. That is Arrow's allocator, jemalloc,
+which puts itself in order in a forked process; Arrow makes its pools of threads when they are first used, and so does
+whoever else is loaded here.
+"""
 
 from __future__ import annotations
 
 import gc
+from importlib import import_module
+from typing import Final
 
 from pyspark.daemon import manager
 
 from streamjoin.kernels.warm import load_kernels
 
+# What Spark's worker imports when the first rows of `mapInArrow` and of a stateful operator come; and what ours are.
+_NEEDED: Final = (
+    "pyspark.worker",
+    "pandas",
+    "pyarrow.compute",
+    "streamjoin.spark.running.tasks",
+    "streamjoin.spark.stored.bucket",
+)
+
 if __name__ == "__main__":
+    for module in _NEEDED:
+        import_module(module)
     load_kernels()
     # A worker collects garbage after every task, and would look at all that was loaded here each time: 80 ms.
     gc.collect()

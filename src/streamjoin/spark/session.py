@@ -15,12 +15,14 @@ from pyspark.sql.utils import is_remote
 
 from streamjoin.errors import CallError, says_what_fits
 from streamjoin.spark import machine
+from streamjoin.spark.class_archive import archive_options
 from streamjoin.spark.quiet import without_chatter
 
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
 PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MEMORY: Final = "spark.driver.memory"
+_JAVA: Final = "spark.driver.extraJavaOptions"
 
 _LIKED: Final = {
     # Columns cross to Python in larger pieces: less overhead per row.
@@ -28,6 +30,14 @@ _LIKED: Final = {
     # Stateful operators in Python keep their state in RocksDB; with a changelog a commit writes only what has changed.
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+# Where workers run beside the driver.
+_LIKED_HERE: Final = {
+    # Python workers are forked from a process that has loaded all that they need already.
+    "spark.python.daemon.module": "streamjoin.spark.daemon",
+    # Spark sets this for workers without state, so that a traceback has no lines of Spark's own; and has a daemon for
+    # every set of variables. With the same for workers with state there is one, and their tracebacks are short too.
+    "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
 }
 # What a session of ours has besides: a matter of taste, so an own builder does not get it.
 _OURS: Final = {
@@ -43,8 +53,9 @@ def configure(builder: Any) -> Any:
 
     That is: state in RocksDB, larger pieces for Python, workers that run this Python (`PYSPARK_PYTHON`, where it is not
     set). Where the master is local also: as many shuffle partitions as tasks run at once, a quarter of the memory for
-    the driver, workers that start with the kernels loaded. A cluster has its own answers to these three; see the guide
-    to deploying.
+    the driver, workers that start with all loaded, and Java's classes from an archive that the first session leaves in
+    `~/.cache/streamjoin` (`spark.driver.extraJavaOptions`). A cluster has its own answers to these; see the guide to
+    deploying.
 
     >>> from pyspark.sql import SparkSession
     >>> import streamjoin as sj
@@ -58,10 +69,11 @@ def configure(builder: Any) -> Any:
     chosen = dict(_LIKED)
     master = str(said.get("spark.master") or said.get("spark.remote") or "")
     if master.startswith("local"):
-        # Python workers are forked from a process that has loaded the compiled kernels already.
-        chosen["spark.python.daemon.module"] = "streamjoin.spark.daemon"
-        if not _memory_is_said():
+        chosen |= _LIKED_HERE
+        if not _is_said(_MEMORY, "--driver-memory", "SPARK_DRIVER_MEMORY"):
             chosen[_MEMORY] = f"{max(1024, machine.memory_bytes() // 4 >> 20)}m"
+        if _JAVA not in said and not _is_said(_JAVA, "--driver-java-options"):
+            chosen |= {_JAVA: options} if (options := archive_options()) else {}
     tasks = _local_tasks(master)
     if tasks is not None:
         chosen[PARTITIONS] = str(tasks)
@@ -143,13 +155,13 @@ def _local_tasks(master: str) -> int | None:
     return int(found[1] or 1)
 
 
-def _memory_is_said() -> bool:
-    """Whether the driver's memory has been chosen, or cannot be any more: its JVM runs."""
+def _is_said(name: str, flag: str, variable: str = "") -> bool:
+    """Whether a setting of the driver's JVM has been chosen, or cannot be any more: it runs."""
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return True
     submitted = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
-    if "SPARK_DRIVER_MEMORY" in os.environ or "--driver-memory" in submitted or _MEMORY in submitted:
+    if variable in os.environ or flag in submitted or name in submitted:
         return True
     folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME", ""), "conf")
     defaults = Path(folder) / "spark-defaults.conf"
-    return defaults.is_file() and _MEMORY in defaults.read_text()
+    return defaults.is_file() and name in defaults.read_text()

@@ -167,7 +167,9 @@ class GroupAggregates:
     def sweep(self, changes: Changes) -> Pieces:
         """Apply changes; all pieces that they close, in order of (group, start)."""
         self._grow(int(changes.group.max(initial=-1)) + 1)
-        order = sort_order([changes.group, changes.time, -changes.sign.astype(np.int64)])
+        starts_first = bool((changes.sign[1:] <= changes.sign[:-1]).all())  # they stay so: sorting is stable
+        signs = [] if starts_first else [-changes.sign.astype(np.int64)]
+        order = sort_order([changes.group, changes.time, *signs])
         group, time, sign = changes.group[order], changes.time[order], changes.sign[order]
         cuts = cut_pieces(group, time, sign, alive=self._alive, opened=self._opened)
         self._elements += int(sign.sum(dtype=np.int64))

@@ -83,17 +83,19 @@ class Catalogue:
         known = np.zeros(rows, np.bool_)
         inside = places < len(self.hashes)
         known[inside] = self.hashes[places[inside]] == hashes[inside]
+        codes = np.empty(rows, np.int64)
+        codes[known] = self.codes_of_hashes[places[known]]
         if not known.all():
-            self._add(hashes, known, table)
-            places = np.searchsorted(self.hashes, hashes)
-        codes = self.codes_of_hashes[places]
+            codes[~known] = self._add(hashes, known, table)
         self._check(codes, table)
         return codes
 
-    def _add(self, hashes: npt.NDArray[np.int64], known: Mask, table: pa.Table) -> None:
+    def _add(self, hashes: npt.NDArray[np.int64], known: Mask, table: pa.Table) -> Indices:
+        """New numbers; those of the rows that are not known."""
         unknown = np.flatnonzero(~known)
-        _, first = np.unique(hashes[unknown], return_index=True)
-        chosen = unknown[np.sort(first)]  # in the order in which they came
+        _, first, which = np.unique(hashes[unknown], return_index=True, return_inverse=True)
+        came = np.argsort(first)
+        chosen = unknown[first[came]]  # in the order in which they came
         codes = self._new_codes(len(chosen))
         columns = pa.table([_one_zero(column) for column in table.columns], schema=self.schema)
         self.place[codes] = sum(len(part.codes) for part in self.parts) + np.arange(len(chosen))
@@ -104,6 +106,10 @@ class Catalogue:
         self.codes_of_hashes = np.insert(self.codes_of_hashes, at, codes[order])
         if len(self.parts) > MOST_PARTS:
             self._tidy()
+        code_of = np.empty(len(codes), np.int64)
+        code_of[came] = codes
+        numbers: Indices = code_of[which]
+        return numbers
 
     def _new_codes(self, count: int) -> Indices:
         used, self.free = self.free[:count], self.free[count:]

@@ -71,14 +71,16 @@ def restore_parts(parts: Mapping[str, Part], snapshot: Snapshot) -> None:
         part.restore(Snapshot(manifest, snapshot.blobs))
 
 
-def table_to_bytes(table: pa.Table) -> bytes:
-    """A table as an Arrow stream.
+def table_to_bytes(table: pa.Table, *, compressed: bool = False) -> bytes:
+    """A table as an Arrow stream; `compressed` where much of it repeats itself.
 
     >>> table_from_bytes(table_to_bytes(pa.table({"a": [1, 2]}))).to_pydict()
     {'a': [1, 2]}
     """
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    # Threads would be new ones in every worker, for a few milliseconds of work.
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False) if compressed else None
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     blob: bytes = sink.getvalue().to_pybytes()
     return blob

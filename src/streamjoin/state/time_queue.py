@@ -8,7 +8,9 @@ each row at its place would cost the size of the queue per row, sorting what is 
     part  [ 8 9 8 ]  first 8                    untouched              [ 8 9 8 ]  first 8
 
 Rows leave in the order of time: all up to `reached` are gone, and nothing is added behind it. So a stored part is never
-written again, and who restores it knows which of its rows have left. Small parts are merged when there are many.
+written again, and who restores it knows which of its rows have left. Small parts are merged when there are many. Of a
+part that is not stored yet, and most of whose rows have left, only the others are kept: most rows of a micro-batch are
+due in the same one.
 """
 
 from __future__ import annotations
@@ -22,10 +24,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra.interval import FOREVER, NEVER, Times
+from streamjoin.kernels import sort_order
 from streamjoin.state.batch import RESERVED_PREFIX, Indices
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 
 MOST_PARTS: Final = 32
+FEW: Final = 1024  # rows that may be stored in vain
 _TIME: Final = RESERVED_PREFIX + "time"
 
 
@@ -37,6 +41,7 @@ class QueuePart:
     rows: pa.Table
     taken: int = 0  # how many, in the order of time, have left
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    stored: bool = False  # or about to be
 
     def __post_init__(self) -> None:
         self.first = int(self.times.min())
@@ -49,7 +54,7 @@ class QueuePart:
     @cached_property
     def order(self) -> Indices:
         """The rows in the order of time."""
-        return np.argsort(self.times, kind="stable")
+        return sort_order([self.times])
 
     @cached_property
     def sorted_times(self) -> Times:
@@ -77,6 +82,11 @@ class QueuePart:
             return self.times[self.taken :], self.rows.slice(self.taken)
         positions = np.sort(self.order[self.taken :])
         return self.times[positions], self.rows.take(pa.array(positions))
+
+    def trimmed(self) -> QueuePart:
+        """Without what has left, where that is worth while."""
+        kept = self.stored or self.taken < FEW or 2 * self.taken < len(self.times)
+        return self if kept else QueuePart(*self.left())
 
 
 @dataclass
@@ -117,7 +127,7 @@ class TimeQueue:
         if not due:
             return None
         taken = [part.due(before) for part in due]
-        self.parts = [part for part in self.parts if len(part)]
+        self.parts = [part.trimmed() for part in self.parts if len(part)]
         self._merge()
         if len(taken) == 1:
             return taken[0][0], taken[0][1].combine_chunks()
@@ -141,6 +151,8 @@ class TimeQueue:
     def snapshot(self, name: str) -> Snapshot:
         """What waits, to be stored."""
         makers = {f"{name}/{part.id}": partial(_bytes, part) for part in self.parts}
+        for part in self.parts:
+            part.stored = True
         return Snapshot(
             {"name": name, "reached": self.reached, "parts": [part.id for part in self.parts]}, Blobs(makers)
         )
@@ -152,7 +164,7 @@ class TimeQueue:
         for part_id in snapshot.manifest["parts"]:
             table = table_from_bytes(snapshot.blobs[f"{name}/{part_id}"])
             times = table[_TIME].to_numpy()
-            part = QueuePart(times, table.drop_columns([_TIME]).combine_chunks(), id=part_id)
+            part = QueuePart(times, table.drop_columns([_TIME]).combine_chunks(), id=part_id, stored=True)
             if part.first <= self.reached:
                 part.due(self.reached + 1)
             self.parts.append(part)
