@@ -42,7 +42,9 @@ def test_a_query_goes_on_as_it_was_begun(spark: SparkSession, folder: Path) -> N
     """One query through all that can happen between its starts."""
     job = folder / "job.py"
     job.write_text(NO_BUCKETS)
-    assert "over 3 buckets" in explain(folder, "--buckets", "3", "--available-now")
+    shown = explain(folder, "--buckets", "3", "--available-now", "--format", "json")
+    assert "over 3 buckets" in shown
+    assert shown.endswith(f"output: {folder / 'out'}  (json)\n")
     begun = run(folder, "--available-now", "--buckets", "3")
     assert begun.exit_code == 0, begun.output
     checkpoint = folder / "checkpoint"
@@ -60,6 +62,8 @@ def test_a_query_goes_on_as_it_was_begun(spark: SparkSession, folder: Path) -> N
     assert "buckets was" in refused(folder, "--available-now")
     job.write_text(NO_BUCKETS)
     assert refused(folder, "--available-now", "--buckets", "2").startswith("--buckets is 2, and the query of ")
+    assert refused(folder, "--available-now", "--format", "csv").startswith("--format is csv, and the query of ")
+    assert "writes parquet" in explain(folder, "--format", "csv")
 
     # The session would have two buckets; and of the files that are left, v is a double and k a number.
     for file in (folder / "R").iterdir():

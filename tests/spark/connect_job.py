@@ -13,12 +13,14 @@ from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StructField, StructType
 
 import streamjoin as sj
 from streamjoin.errors import StreamjoinError
 from streamjoin.spark.stored.checkpoint_log import CheckpointLog
 from tests.deployments import suite
+from tests.spark.conditions import differing
 
 T = TypeVar("T")
 
@@ -90,6 +92,11 @@ def told(spark: SparkSession, folder: Path, scratch: Path) -> dict[str, Any]:
         "explain": [sj.explain(stream), sj.explain(batch)],
         "delay": sj.output_delay(stream),
         "asof": _rows(priced(one, two)),
+        "differing conditions": differing(spark),
+        "condition": _rows(sj.join(one, two, by="k", where=one.id < two.id)),
+        "condition of another frame": refused(lambda: sj.join(one, two, where=one.where("id > 3").id < two.id)),
+        "condition of a function": refused(lambda: sj.join(one, two, where=F.udf(bool, "boolean")(one.id))),
+        "condition on streams": _streamed(frames(True), scratch / "condition"),
         "unasked": _rows(unasked(lambda: priced(*frames(False), schemas=schema, streaming=False))),
         "unasked stream": unasked(lambda: sj.output_delay(joined(True, schemas=schema, streaming=True))),
         "a stream called none": refused(lambda: start(priced(*frames(True), schemas=schema, streaming=False))),
@@ -100,6 +107,16 @@ def told(spark: SparkSession, folder: Path, scratch: Path) -> dict[str, Any]:
         else refused(lambda: CheckpointLog(spark, "s3a://nowhere/checkpoint")),
         "session": sj.session() is spark,
     }
+
+
+def _streamed(frames: list[DataFrame], folder: Path) -> list[list[object]]:
+    """The rows of a streaming join with a condition that is a Column."""
+    one, two = frames
+    near: dict[str, Any] = {"on": "ts", "lower": 0, "upper": 9, "by": "k", "lateness": sj.Grace(100), "buckets": 2}
+    joined = sj.join_interval(one, two, where=(one.id < two.id) & (F.col("l.ts") % 2 == 1), **near)
+    query = joined.writeStream.trigger(availableNow=True).option("checkpointLocation", str(folder / "state"))
+    query.start(str(folder / "out"), "parquet").awaitTermination()
+    return _rows(joined.sparkSession.read.parquet(str(folder / "out")))
 
 
 def _rows(frame: DataFrame) -> list[list[object]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -55,10 +54,3 @@ def _told(log: Path, pattern: str) -> str:
 def _end(server: subprocess.Popen[bytes]) -> None:
     server.terminate()  # by its own id: `spark-class` has become the JVM
     server.wait(30)
-
-
-def archive(package: Path, target: Path) -> Path:
-    """The package as it lies there, with the kernels that have been compiled, in an archive for executors."""
-    with tarfile.open(target, "w:gz", format=tarfile.PAX_FORMAT) as packed:
-        packed.add(package, package.name)
-    return target

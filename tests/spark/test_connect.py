@@ -42,6 +42,14 @@ def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
     assert connect["unasked"] == connect["asof"]
     assert classic.pop("a stream called none").startswith("CallError")
     assert "is not supported on streaming" in connect.pop("a stream called none")
+    # Conditions that are Columns mean on both what Spark computes of them; and on streams what they mean on tables.
+    assert connect["differing conditions"] == []
+    assert connect["condition on streams"]
+    # By the number of its plan a Column is of one frame only; a classic session looks at the columns themselves.
+    assert classic.pop("condition of another frame") == "taken"
+    assert "none of the inputs of the join has it" in connect.pop("condition of another frame")
+    for side in (classic, connect):
+        assert "a function of Python has none" in side.pop("condition of a function")
     # What only a JVM beside the program can do is refused at the call.
     assert classic.pop("collated") == "taken"
     assert connect.pop("collated").startswith("UnsupportedError")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,8 @@ import pytest
 import streamjoin as sj
 from tests.conftest import ROOT
 from tests.deployments import Results, suite
-from tests.spark.standalone import JAVA, archive, cluster
+from tests.docs.test_documents import blocks_of
+from tests.spark.standalone import JAVA, cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +39,21 @@ def test_a_stream_that_stopped_and_went_on_gives_what_a_batch_gives(here: Result
     assert sorted(here["left"] + here["rest"], key=str) == here["batch"]
 
 
+def settings_of_the_guide(folder: Path) -> dict[str, str]:
+    """What the guide to deploying gives to `sj.session`, after its commands have packed the archive in a folder."""
+    blocks = list(blocks_of((ROOT / "docs" / "guides" / "deploying.md").read_text()))
+    commands = next(block.text for block in blocks if "streamjoin.tar.gz" in block.text)
+    python = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = os.environ | {"PATH": python, "PYTHONPATH": str(PACKAGE.parent)}
+    subprocess.run(["bash", "-euc", commands], cwd=folder, env=env, timeout=300, check=True)
+    code = next(block.text for block in blocks if "spark__archives" in block.text)
+    told: dict[str, str] = {}
+    exec(code, {"sj": SimpleNamespace(session=told.update)})
+    path, name = told["spark__archives"].split("#")
+    assert (folder / path).exists()
+    return told | {"spark__archives": f"{folder / path}#{name}"}
+
+
 def test_a_cluster_with_the_package_in_an_archive(here: Results, tmp_path: Path) -> None:
     # The executors' Python has no streamjoin: packages beside it are found by path, which follows no links to ours.
     site = sysconfig.get_path("purelib")
@@ -44,17 +61,17 @@ def test_a_cluster_with_the_package_in_an_archive(here: Results, tmp_path: Path)
         "PYSPARK_PYTHON": os.path.realpath(sys.executable),
         "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), str(ROOT), site]),
     }
-    settings = {
-        "spark__archives": f"{archive(PACKAGE, tmp_path / 'streamjoin.tar.gz')}#shipped",
-        "spark__executorEnv__PYTHONPATH": f"shipped{os.pathsep}{site}",
-        "spark__python__daemon__module": "streamjoin.spark.daemon",
+    settings = settings_of_the_guide(tmp_path)
+    assert "site-packages" not in settings["spark__executorEnv__PYTHONPATH"]
+    settings |= {
+        "spark__executorEnv__PYTHONPATH": settings["spark__executorEnv__PYTHONPATH"] + os.pathsep + site,
         "spark__executor__memory": "512m",
         "spark__executor__extraJavaOptions": JAVA,
         "spark__driver__extraJavaOptions": JAVA,
         "spark__driver__host": "127.0.0.1",
     }
     with cluster(tmp_path) as master:
-        command = [sys.executable, "-m", "tests.deployments", json.dumps({"master": master, **settings})]
+        command = [sys.executable, "-m", "tests.deployments", json.dumps({**settings, "master": master})]
         ran = subprocess.run(
             [*command, str(tmp_path / "data")], env=env, capture_output=True, text=True, timeout=300, check=False
         )

@@ -91,13 +91,13 @@ PREDICATES: dict[str, Wrong] = {
         "cast the column to a number",
     ),
     "a condition that is neither predicate nor text": (
-        join(where=3), "where must be a predicate, or SQL text, got 3",
+        join(where=3), "where must be a predicate, SQL text or a Column, got 3",
         'write where=sj.equals("k") & sj.band("v", below=1, above=1), or where="l.a < r.b"',
     ),
-    "a condition that is a Column": (
-        lambda frames: sj.join(frames.long, frames.long, where=frames.long.v < 3),  # type: ignore[arg-type]
-        "where is about rows of two frames, and Column<'<(v, 3)'> does not say of which its columns are",
-        'write it as SQL text over l and r: where="l.a < r.b"',
+    "a Column of a frame that is joined with itself": (
+        lambda frames: sj.join(frames.long, frames.long, where=frames.long.v < 3),
+        "the column 'v' in where= is one of a frame, and both inputs of the join have it",
+        'write F.col("l.v") or F.col("r.v")',
     ),
     "theta with an unknown column": (
         join(where=sj.theta("l.spede > 25")), "input 0 ('l') has no column 'spede'", "did you mean 'speed'?",

@@ -68,20 +68,25 @@ def table(folder: Path, name: str) -> list[Mapping[str, Any]]:
     return ds.dataset(files, format="parquet").to_table(use_threads=False).to_pylist()
 
 
-@pytest.mark.spark
-def test_a_pipeline_joins_its_own_tables(tmp_path: Path) -> None:
-    project(tmp_path)
+def spark_pipelines(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Spark's own command over the pipeline in a folder."""
     paths = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
-    of_the_server = {"SPARK_CONF_DIR": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1"}
-    ran = subprocess.run(
-        [Path(pyspark.__file__).parent / "bin" / "spark-pipelines", "run"],
-        cwd=tmp_path,
+    of_the_server = {"SPARK_CONF_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
+    return subprocess.run(
+        [Path(pyspark.__file__).parent / "bin" / "spark-pipelines", command],
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, **of_the_server},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
+
+
+@pytest.mark.spark
+def test_a_pipeline_joins_its_own_tables(tmp_path: Path) -> None:
+    project(tmp_path)
+    ran = spark_pipelines("run", tmp_path)
     assert ran.returncode == 0, (ran.stdout + ran.stderr)[-4000:]
     priced = sorted((row["symbol"], row["size"], row["bid"]) for row in table(tmp_path, "priced") if row["bid"])
     assert priced == [("A", 10, 9.0), ("A", 100, 9.5)]
@@ -89,3 +94,31 @@ def test_a_pipeline_joins_its_own_tables(tmp_path: Path) -> None:
     # What can still find a partner is held: order 9 waits for its payment.
     paid = sorted((row["account"], row["amount"]) for row in table(tmp_path, "paid"))
     assert paid == [(7, 3.5), (8, None)]
+
+
+STREAMS_OF_ITS_OWN = """
+@dp.table
+def placed():
+    return spark.readStream.schema(ORDERS).json("/data/trading/orders")
+
+
+@dp.table
+def paid():
+    orders = spark.readStream.table("placed")
+    payments = spark.readStream.schema(PAYMENTS).json("/data/trading/payments")
+    known = {"schemas": [ORDERS, PAYMENTS], "streaming": True, "lateness": sj.Grace("1 minute")}
+    return sj.join_interval(orders, payments, on="ts", by="account", lower="0 s", upper="1 hour", **known)
+"""
+
+
+@pytest.mark.spark
+def test_spark_refuses_state_over_streams_of_the_pipelines_own_tables(tmp_path: Path) -> None:
+    """As the guide says. When Spark has learned it this fails, and the guide may say more."""
+    project(tmp_path)
+    file = tmp_path / "transformations" / "trading.py"
+    head, _, _ = file.read_text().partition("@dp.")
+    file.write_text(head + STREAMS_OF_ITS_OWN.replace("/data/trading", str(tmp_path)))
+    ran = spark_pipelines("dry-run", tmp_path)
+    assert ran.returncode != 0
+    assert "TABLE_OR_VIEW_NOT_FOUND" in ran.stdout + ran.stderr, (ran.stdout + ran.stderr)[-4000:]
+    assert "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION" not in ran.stdout + ran.stderr, "the call itself asks nothing"

@@ -27,7 +27,7 @@ def join(
     *,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
-    where: Predicate | str | None = None,
+    where: Predicate | ColumnLike | None = None,
     by: Columns = None,
     left_by: Columns = None,
     right_by: Columns = None,
@@ -55,8 +55,9 @@ def join(
                     `time`)
         by          equality keys of the same name on both inputs; they appear once in the result
         left_by, right_by   equality keys of different names, or expressions; both appear
-        where       a predicate: `equals`, `band`, `overlaps`, `within`, `theta`, combined with `&`; or the text of a
-                    `theta`, "l.speed > r.mm"
+        where       a predicate: `equals`, `band`, `overlaps`, `within`, `theta`, combined with `&`; or a condition
+                    as SQL text, "l.speed > r.mm", or as a Column, `F.col("l.speed") > F.col("r.mm")` or
+                    `wind.speed > rain.mm`
         how         inner, left, right, full, semi, anti, in any of Spark's spellings
         outer       "row" (a row that met nobody leaves once) or "snapshot" (the parts of its validity without partner)
         emit        "eager", or "ordered": within a bucket sorted by (valid_from, valid_to)
@@ -105,7 +106,7 @@ def join_interval(
     left_on: ColumnLike | Arrival | None = None,
     right_on: ColumnLike | Arrival | None = None,
     closed: Closed = "both",
-    where: Predicate | str | None = None,
+    where: Predicate | ColumnLike | None = None,
     by: Columns = None,
     left_by: Columns = None,
     right_by: Columns = None,
@@ -158,7 +159,7 @@ def join_band(
     left_on: ColumnLike | None = None,
     right_on: ColumnLike | None = None,
     closed: Closed = "both",
-    where: Predicate | str | None = None,
+    where: Predicate | ColumnLike | None = None,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
     by: Columns = None,
@@ -206,7 +207,7 @@ def join_overlap(
     on: tuple[ColumnLike, ColumnLike] | None = None,
     left_on: tuple[ColumnLike, ColumnLike] | None = None,
     right_on: tuple[ColumnLike, ColumnLike] | None = None,
-    where: Predicate | str | None = None,
+    where: Predicate | ColumnLike | None = None,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
     by: Columns = None,
@@ -259,7 +260,7 @@ def join_within(
     left_on: Columns = None,
     right_on: Columns = None,
     metric: Metric = "euclidean",
-    where: Predicate | str | None = None,
+    where: Predicate | ColumnLike | None = None,
     time: PerInput[ColumnLike | Arrival | None] = None,
     window: PerInput[Window | None] = None,
     by: Columns = None,

@@ -33,7 +33,10 @@ AvailableNow = Annotated[
 Finish = Annotated[
     bool, typer.Option("--finish", help="Then also write what is still held. The query is over after that.")
 ]
-OutputFormat = Annotated[Format, typer.Option("--format", help="The format of the results.")]
+OutputFormat = Annotated[
+    Format | None,
+    typer.Option("--format", help="The format of the results; by default the one the query began with, or parquet."),
+]
 FilesPerBatch = Annotated[
     int | None, typer.Option(min=1, help="At most so many new files of each stream in a micro-batch.")
 ]

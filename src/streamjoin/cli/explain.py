@@ -22,7 +22,7 @@ def explain(
     checkpoint: Annotated[Path | None, arguments.CHECKPOINT] = None,
     available_now: arguments.AvailableNow = False,
     finish: arguments.Finish = False,
-    kind: arguments.OutputFormat = "parquet",
+    kind: arguments.OutputFormat = None,
     files_per_batch: arguments.FilesPerBatch = None,
     trigger: arguments.Trigger = None,
     time: arguments.Times = None,
@@ -39,8 +39,10 @@ def explain(
     """
     with complaints(job), readable_failures(verbose=verbose):
         asked = Asked.of(
-            job, stream, table, out, checkpoint, available_now, finish, files_per_batch, trigger, time, lateness,
+            job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, time, lateness,
             schema, bad_rows, master, buckets,
         )  # fmt: skip
         ready = prepare(asked)
         typer.echo(sj.explain(ready.frame))
+        if stream:
+            typer.echo(f"output: {out or 'wherever --out says'}  ({ready.kind})")

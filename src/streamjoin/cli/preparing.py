@@ -10,11 +10,11 @@ from typing import Any
 import streamjoin as sj
 from streamjoin import CallError
 from streamjoin.api import buckets_by_default, buckets_of, check_goes_on, was_finished
-from streamjoin.cli.arguments import by_name, for_all_or_by_name
+from streamjoin.cli.arguments import Format, by_name, for_all_or_by_name
 from streamjoin.cli.bad_rows import check_bad_rows, good_part
 from streamjoin.cli.ending import Ending
 from streamjoin.cli.job import QueryOptions, check_names, load_job, run_job
-from streamjoin.cli.kept import kept_shapes
+from streamjoin.cli.kept import kept_format, kept_shapes
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.cli.output import check_places, check_unwritten
 from streamjoin.cli.tables import UNKNOWN, Shape, kind_of, named_paths, read_stream, read_table
@@ -29,6 +29,7 @@ class Asked:
     tables: Mapping[str, Path]
     out: Path | None
     checkpoint: Path | None
+    kind: Format | None
     ending: Ending
     files_per_batch: int | None
     query: QueryOptions
@@ -44,6 +45,7 @@ class Asked:
         table: list[str] | None,
         out: Path | None,
         checkpoint: Path | None,
+        kind: Format | None,
         available_now: bool,
         finish: bool,
         files_per_batch: int | None,
@@ -67,6 +69,7 @@ class Asked:
             tables,
             out,
             checkpoint,
+            kind,
             Ending(available_now, finish, trigger),
             files_per_batch,
             QueryOptions(for_all_or_by_name(time, "--time"), for_all_or_by_name(lateness, "--lateness")),
@@ -90,6 +93,7 @@ class Ready:
     frame: Any
     streams: Mapping[str, Any]
     shapes: Mapping[str, Shape]
+    kind: str  # the format of the results
     over: bool  # the query of the checkpoint was finished
 
 
@@ -99,6 +103,7 @@ def prepare(asked: Asked) -> Ready:
     known = known_shapes(asked)
     kinds = {name: kind_of(path, known.get(name, UNKNOWN)) for name, path in asked.inputs.items()}
     check_bad_rows(asked.bad_rows, {name: kinds[name] for name in asked.streams})
+    kind = output_format(asked)
     if asked.out is not None and asked.checkpoint is not None:
         check_places(asked.out, asked.checkpoint)
     function = load_job(asked.job, asked.query)
@@ -131,7 +136,19 @@ def prepare(asked: Asked) -> Ready:
         asked.ending.check(frame, function.__name__)
     if begun is not None:
         check_goes_on(frame, begun)
-    return Ready(spark, frame, streams, {name: Shape(kinds[name], each.schema) for name, each in frames.items()}, over)
+    shapes = {name: Shape(kinds[name], each.schema) for name, each in frames.items()}
+    return Ready(spark, frame, streams, shapes, kind, over)
+
+
+def output_format(asked: Asked) -> str:
+    """The format of the results, which a query keeps: no reader could read a folder of two."""
+    begun = kept_format(asked.checkpoint)
+    if asked.kind is not None and begun is not None and asked.kind != begun:
+        raise CallError(
+            f"--format is {asked.kind}, and the query of {asked.checkpoint} writes {begun}",
+            hint="leave --format out: a query keeps its own; or begin anew, with another --checkpoint and --out",
+        )
+    return asked.kind or begun or "parquet"
 
 
 def known_shapes(asked: Asked) -> dict[str, Shape]:

@@ -31,7 +31,7 @@ def run(
     table: arguments.Tables = None,
     available_now: arguments.AvailableNow = False,
     finish: arguments.Finish = False,
-    kind: arguments.OutputFormat = "parquet",
+    kind: arguments.OutputFormat = None,
     files_per_batch: arguments.FilesPerBatch = None,
     trigger: arguments.Trigger = None,
     time: arguments.Times = None,
@@ -45,16 +45,16 @@ def run(
     """Run a job over streams of files. Ctrl-C stops it after the micro-batch that is running."""
     with complaints(job), readable_failures(verbose=verbose):
         asked = Asked.of(
-            job, stream, table, out, checkpoint, available_now, finish, files_per_batch, trigger, time, lateness,
+            job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, time, lateness,
             schema, bad_rows, master, buckets,
         )  # fmt: skip
         ready = prepare(asked)
         spark, ending = ready.spark, asked.ending
         with Interrupts() as interrupts, Screen(Console()) as screen:
             if not ready.over:
-                keep_shapes(checkpoint, ready.shapes)
+                keep_shapes(checkpoint, ready.shapes, ready.kind)
                 fill_log(out, checkpoint)
-                query = start_query(ready.frame, out, kind, checkpoint, ending.trigger_of_spark)
+                query = start_query(ready.frame, out, ready.kind, checkpoint, ending.trigger_of_spark)
                 beside = None
                 if bad_rows is not None:
                     beside = start_bad_rows(ready.streams, bad_rows, checkpoint, ending.trigger_of_spark)
@@ -62,8 +62,8 @@ def run(
             held = None
             if ending.finish and not interrupts.count:
                 screen.now("writing what is still held")
-                held = write_held(spark, sj.finish(str(checkpoint.resolve()), spark), out, kind)
-        for line in summary(screen.totals, out, kind, checkpoint, held):
+                held = write_held(spark, sj.finish(str(checkpoint.resolve()), spark), out, ready.kind)
+        for line in summary(screen.totals, out, ready.kind, checkpoint, held):
             screen.print(line)
         if bad_rows is not None:
             screen.print(f"bad rows so far: {count_rows(spark, bad_rows):,}  ({bad_rows})")

@@ -20,10 +20,10 @@ from typing import Any
 
 from streamjoin.errors import CallError, near_or_all
 from streamjoin.language.complaint import wrong
+from streamjoin.plan.expression import literals
 from streamjoin.plan.expression.lexer import Token, tokens
 
 Arguments = Mapping[str, Any] | Sequence[Any] | None
-_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _literal(value: Any, name: str) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, str):
-        return "'" + "".join(_ESCAPES.get(character, character) for character in value) + "'"
+        return literals.written(value)
     if isinstance(value, bytes | bytearray):
         return f"X'{value.hex()}'"
     if isinstance(value, datetime):  # without a zone it is local time, as everywhere in PySpark

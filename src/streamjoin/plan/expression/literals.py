@@ -35,6 +35,7 @@ from streamjoin.plan.expression.tree import MICROS_PER_DAY, Literal, Outside
 _NUMBER = re.compile(r"(?P<digits>[\d.]+(?P<exponent>E[+-]?\d+)?)(?P<suffix>BD|[LSYFD])?", re.IGNORECASE)
 _WHOLE = {"Y": (TINYINT, 7), "S": (SMALLINT, 15), "L": (BIGINT, 63)}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "%": "\\%", "_": "\\_"}
+_WRITTEN = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _DATE = r"\d{4}-\d\d-\d\d"
 _TIME = r"\d\d:\d\d:\d\d(?:\.\d{1,6})?"
 _ZONE = r"Z|[+-](?:0\d|1[0-7]):[0-5]\d"
@@ -47,6 +48,15 @@ UNITS = {
     "DAY": MICROS_PER_DAY,
     "WEEK": 7 * MICROS_PER_DAY,
 }
+
+
+def written(value: str) -> str:
+    """A string as Spark reads it: it cannot close its quotes.
+
+    >>> print(written("it's"))
+    'it\\'s'
+    """
+    return "'" + "".join(_WRITTEN.get(character, character) for character in value) + "'"
 
 
 def number(text: str, negative: bool = False) -> Literal:

@@ -92,7 +92,7 @@ class Input:
 
     def _of_text(self, text: str) -> str:
         parts = _REFERENCE.fullmatch(text)
-        column = self._by_name(_unquoted(parts[1])) if parts is not None else None
+        column = self._by_name(unquoted(parts[1])) if parts is not None else None
         if parts is not None and column is not None:
             return column if parts[2] is None else self.hide(F.col(quoted(column) + parts[2]))
         if _NAME.fullmatch(text):
@@ -208,5 +208,10 @@ def check_frame(given: Any, what: str) -> None:
     )
 
 
-def _unquoted(name: str) -> str:
+def unquoted(name: str) -> str:
+    """A part of a name as it is called, without the backquotes that it may have been written in.
+
+    >>> unquoted("`odd name`"), unquoted("plain")
+    ('odd name', 'plain')
+    """
     return name[1:-1].replace("``", "`") if name.startswith("`") else name

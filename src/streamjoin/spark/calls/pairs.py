@@ -6,7 +6,7 @@ In the tree a column is called `<input>.<column>`. Keys given as `by` appear onc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,10 +22,18 @@ from streamjoin.plan.naming import name_columns
 from streamjoin.plan.relation import Projection, Query, Relation, Stream
 from streamjoin.plan.types import Type
 from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
+from streamjoin.spark.calls.column_text import column_text
 from streamjoin.spark.calls.inputs import inputs_of
 from streamjoin.spark.calls.options import Joining, listed, per_input
 from streamjoin.spark.calls.tree import TreeCall
 from streamjoin.spark.typing import SparkTyping
+
+
+@dataclass(frozen=True)
+class ColumnCondition(Predicate):
+    """A condition given as a Column; its text is known when both frames are."""
+
+    column: Column
 
 
 class Pair:
@@ -110,6 +118,9 @@ class Pair:
         for part in conjuncts(where):
             if isinstance(part, Theta):
                 texts.append(part.text)
+            elif isinstance(part, ColumnCondition):
+                inputs = self.inputs
+                texts.append(column_text(part.column, [one.frame for one in inputs], [one.columns for one in inputs]))
             else:
                 predicates.append(self._over_both(part))
         if not texts:
@@ -284,17 +295,14 @@ def two_frames(frames: Sequence[Any]) -> list[Any]:
 
 
 def as_predicate(where: Any) -> Predicate:
-    """A condition on pairs: a predicate, or the text of one in Spark SQL."""
+    """A condition on pairs: a predicate, or one in Spark SQL, as text or as a Column."""
     if isinstance(where, str):
         return Theta(where)
     if isinstance(where, Column):
-        raise CallError(
-            f"where is about rows of two frames, and {where} does not say of which its columns are",
-            hint='write it as SQL text over l and r: where="l.a < r.b"',
-        )
+        return ColumnCondition(where)
     if isinstance(where, Predicate):
         return where
     raise CallError(
-        f"where must be a predicate, or SQL text, got {where!r}",
+        f"where must be a predicate, SQL text or a Column, got {where!r}",
         hint='write where=sj.equals("k") & sj.band("v", below=1, above=1), or where="l.a < r.b"',
     )
