@@ -64,8 +64,8 @@ def _of_one_join(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
         yield from _left_to_spark(plan, step)
     yield "buckets", stage.inputs[0].partitioning.describe()
     if stage.outlet.testimony:
-        judged = sorted({each.input for each in stage.outlet.testimony})
-        yield "verdict", f"a second stage decides which rows of {_listed('input', judged)} met nobody"
+        judged = " and ".join(f"input {number}" for number in sorted({each.input for each in stage.outlet.testimony}))
+        yield "verdict", f"a second stage decides which rows of {judged} met nobody"
     for number, kept in enumerate(told.kept):
         for source in (each for each in part.feeders(number) if isinstance(each, Source)):
             window = "" if source.reading.window is None else f"{_window(plan, source)}: "
@@ -198,10 +198,6 @@ def _leaving(plan: PhysicalPlan, stage: Stage) -> str:
     when = "a changelog: every change leaves at once" if outlet.leaves == "told" else when
     ordered = ", in the order of time" if outlet.ordered else ""
     return f"{when}{ordered}{', through Spark' if isinstance(way, ToFrame) else ''}"
-
-
-def _listed(what: str, numbers: Sequence[int]) -> str:
-    return " and ".join(f"{what} {number}" for number in numbers)
 
 
 # -- the picture -------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from streamjoin.algebra import AsOf, Band, NearestOf, Predicate
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Source, Step
@@ -27,15 +27,16 @@ def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
     channels = {channel for each in below for channel in plan.feeders(each)} | {stage.outlet.way.channel}
     sources = [source for source in plan.sources if source.channel in channels]
     edges = [edge for edge in plan.edges if edge.channel in channels]
+    configs = [node.config for each in below for node in each.nodes]
     parts = {
         "window": ", ".join(_window(plan, source) for source in sources),
         "time": ", ".join(str(source.reading.called) for source in sources),
-        "choice": ", ".join(dict.fromkeys(_choices(plan, below))) or "none",
+        "choice": ", ".join(dict.fromkeys(_choices(plan, configs))) or "none",
         "keys": "; ".join(str(key) for each in below for key in _keys(plan, each)),
-        "predicates": "; ".join(str(each) for each in dict.fromkeys(_predicates(plan, below))) or "none",
+        "predicates": "; ".join(str(each) for each in dict.fromkeys(_predicates(plan, below, configs))) or "none",
         "schema": "; ".join(_columns(source) for source in sources),
         "buckets": ", ".join(_buckets(each) for each in below),
-        "how": ", ".join(_how(below)) or "none",
+        "how": ", ".join(_how(each) for each in configs if hasattr(each, "how")) or "none",
         "emit": f"{'ordered' if _ordered(stage) else 'eager'}, {_held(stage)}, {stage.outlet.leaves}",
         "output": "changelog" if plan.sink.shape.change else "append",
         "late": ", ".join(channel.late for each in below for given in each.inputs for channel in given.channels),
@@ -71,9 +72,8 @@ def _window(plan: PhysicalPlan, source: Source) -> str:
     return describe_window(source.reading, source.groups, plan.time_type)
 
 
-def _choices(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
-    for node in (node for stage in stages for node in stage.nodes):
-        choice = getattr(node.config, "choice", None)
+def _choices(plan: PhysicalPlan, configs: list[Any]) -> Iterator[str]:
+    for choice in (getattr(config, "choice", None) for config in configs):
         if isinstance(choice, AsOf | NearestOf):
             yield choice.describe(lambda ticks: in_units(ticks, plan.time_type))
         elif choice is not None:
@@ -85,14 +85,13 @@ def _keys(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[str, ...]]:
     return (target.binding.keys for target in plan.targets if target.channel in channels)
 
 
-def _predicates(plan: PhysicalPlan, stages: list[Stage]) -> Iterator[str]:
+def _predicates(plan: PhysicalPlan, stages: list[Stage], configs: list[Any]) -> Iterator[str]:
     channels = {channel for stage in stages for channel in plan.feeders(stage)}
     for target in plan.targets:
         if target.channel in channels and target.binding.predicates:
             yield str(tuple(_in_words(plan, each) for each in target.binding.predicates))
-    for node in (node for stage in stages for node in stage.nodes):
-        for test in getattr(getattr(node.config, "matching", None), "tests", ()):
-            yield getattr(test, "text", "")
+    for matching in (getattr(config, "matching", None) for config in configs):
+        yield from (getattr(test, "text", "") for test in getattr(matching, "tests", ()))
     behind = {stage.outlet.way.channel for stage in stages}
     for edge in plan.edges:
         if edge.channel in behind:
@@ -108,10 +107,8 @@ def _in_words(plan: PhysicalPlan, predicate: Predicate) -> Predicate:
     return replace(predicate, below=in_units(predicate.below, kind), above=in_units(predicate.above, kind))
 
 
-def _how(stages: list[Stage]) -> Iterator[str]:
-    for node in (node for stage in stages for node in stage.nodes):
-        if hasattr(node.config, "how"):
-            yield f"{node.config.how}, outer by {getattr(node.config, 'outer', 'row')}"
+def _how(join: Any) -> str:
+    return f"{join.how}, outer by {getattr(join, 'outer', 'row')}"
 
 
 def _held(stage: Stage) -> str:

@@ -16,12 +16,12 @@ from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.lowering.feeds import Draft, Feed, Lowered, SourceFeed, StageFeed, channel_of
 from streamjoin.plan.lowering.joining import JoinParts
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
-from streamjoin.plan.lowering.streams import TimeLine, with_arrival
+from streamjoin.plan.lowering.streams import TimeLine
 from streamjoin.plan.physical import Edge, PhysicalPlan, Sink, Source
 from streamjoin.plan.types import Field, Fields, arrow_schema, names_of, plain_type, struct_type, type_of
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import Entry, Node
-from streamjoin.runtime.intake import WHOLE, Channel, StageInput
+from streamjoin.runtime.intake import ARRIVAL, WHOLE, Channel, StageInput
 from streamjoin.runtime.naming import CHANGE, FLAGS, TIME, Mark, MarkedColumn, OutputColumn, Shape
 from streamjoin.runtime.outlet import Leaves, Outlet, ToCourt, ToFrame, ToStage, ToUser
 from streamjoin.runtime.placing import Partitioning
@@ -88,10 +88,10 @@ class Closing:
         info = feed.info
         self.infos.append((channel, info))
         stamped = isinstance(feed.reading.window, Rows) and info.streaming
+        hidden = (*feed.hidden, Field(ARRIVAL, plain_type(pa.int64()))) if stamped else feed.hidden
         self.sources.append(
             Source(
-                info.name, channel, feed.reads, feed.steps, feed.fields,
-                with_arrival(feed.hidden) if stamped else feed.hidden,
+                info.name, channel, feed.reads, feed.steps, feed.fields, hidden,
                 replace(feed.reading, shown=_shown(feed)), info.lateness, target, stamped, info.made_by,
                 feed.groups, info.derived,
             )

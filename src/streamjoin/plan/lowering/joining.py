@@ -62,7 +62,7 @@ class JoinParts:
     @property
     def followed(self) -> tuple[bool, bool]:
         """Of each input, whether its rows' fate is decided in a second stage."""
-        one, two = self.config.replicated
+        one, two = getattr(self.config, "replicated", (False, False))  # plus and minus tuples have no copies
         return one, two
 
 

@@ -130,7 +130,6 @@ class JoinLowering(ABC):
         hashed = type(parts.partitioning) is Partitioning
         shared, keys = sharing(children, parts.keys, draft.buckets) if hashed else ({}, parts.keys)
         nodes = {number: feed.node + draft.absorb(feed.draft) for number, feed in shared.items()}
-        replicated = getattr(parts.config, "replicated", (False, False))
         feeds: list[Entry | Inner] = []
         for number, child in enumerate(children):
             time, behind = _read_by(child)
@@ -138,10 +137,10 @@ class JoinLowering(ABC):
             if number in nodes:
                 feeds.append(Inner(nodes[number], replace(binding, placed_by=()), behind))
                 continue
-            follow, judged_by = replicated[number], parts.judged_by[number]
+            follow, judged_by = parts.followed[number], parts.judged_by[number]
             given = self.closing.attached(child.feeds, binding, parts.partitioning, number, follow, judged_by)
             feeds.append(Entry(draft.add_input(given)))
-        if any(replicated):
+        if any(parts.followed):
             return Lowered((self._judged(parts, draft, tuple(feeds), fields, producer),))
         node = draft.add_node(Node(parts.config, tuple(feeds), names, producer, parts.partitioning))
         return Lowered((StageFeed(draft, node, fields, _placed_by(parts, keys, names), times=parts.times),))
@@ -156,7 +155,7 @@ class JoinLowering(ABC):
         verdicts = tuple(
             Verdict(number, parts.config.schemas, parts.how, parts.config.outer)
             for number in (0, 1)
-            if parts.config.replicated[number]
+            if parts.followed[number]
         )
         return self.closing.judged(draft, verdicts, fields, self._producer(), parts)
 

@@ -74,8 +74,11 @@ class Lowering(JoinLowering):
     def lower(self, relation: Relation, needed: frozenset[str]) -> Lowered:
         """The elements of a relation, with at least these columns."""
         lowered = self.rows(relation, needed)
-        (feed,) = lowered.feeds if isinstance(operator_of(relation), Stream) else (None,)
-        return self._windowed(feed) if isinstance(feed, SourceFeed) else lowered
+        if not isinstance(operator_of(relation), Stream):
+            return lowered
+        (feed,) = lowered.feeds
+        assert isinstance(feed, SourceFeed)
+        return self._windowed(feed)
 
     def rows(self, relation: Relation, needed: frozenset[str]) -> Lowered:
         """The same, but for the window of a stream, if that is all there is below.

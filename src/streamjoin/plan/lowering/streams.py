@@ -15,8 +15,8 @@ from streamjoin.plan.lowering.feeds import SourceFeed
 from streamjoin.plan.lowering.options import SourceInfo
 from streamjoin.plan.physical import Fold, Step
 from streamjoin.plan.relation import Stream
-from streamjoin.plan.types import Field, Fields, Type, plain_type, struct_type, type_of
-from streamjoin.runtime.intake import ARRIVAL, HIDDEN, WHOLE
+from streamjoin.plan.types import Field, Type, plain_type, struct_type, type_of
+from streamjoin.runtime.intake import HIDDEN, WHOLE
 from streamjoin.runtime.reading import Reading
 
 
@@ -29,7 +29,12 @@ class TimeLine:
 
     def share(self, info: SourceInfo, kind: Type) -> TimeAxis:
         """A stream's time is on the axis of the others."""
-        axis = axis_of(kind, info)
+        axis = time_axis(kind.arrow)
+        if axis is None:
+            raise CallError(
+                f"a time column of {info.label} has type {kind.text}, which is no time axis",
+                hint="use a timestamp (with or without zone), a date or an integer column; to_timestamp(...) makes one",
+            )
         kind = plain_type(pa.int64()) if axis is TimeAxis.INTEGER else kind
         if self.type is not None and self.type != kind:
             raise CallError(
@@ -39,17 +44,6 @@ class TimeLine:
             )
         self.axis, self.type = axis, kind
         return axis
-
-
-def axis_of(kind: Type, info: SourceInfo) -> TimeAxis:
-    """The axis that a time column counts on."""
-    axis = time_axis(kind.arrow)
-    if axis is not None:
-        return axis
-    raise CallError(
-        f"a time column of {info.label} has type {kind.text}, which is no time axis",
-        hint="use a timestamp (with or without zone), a date or an integer column; to_timestamp(...) makes one",
-    )
 
 
 @dataclass
@@ -136,8 +130,3 @@ def _check_there(info: SourceInfo, column: str) -> None:
     names = [each.name for each in info.fields]
     if column not in names:
         raise unknown_column(column, names, info.label)
-
-
-def with_arrival(hidden: Fields) -> Fields:
-    """The columns that are read of a running stream's row window: also the order in which rows came."""
-    return (*hidden, Field(ARRIVAL, plain_type(pa.int64())))

@@ -16,7 +16,13 @@ Kind = TypeVar("Kind", bound=Relation)
 
 
 def for_every(kind: type[Kind]) -> Callable[[Callable[[Kind, Schemas], Relation]], Rule]:
-    """Make a rule of what it does to one node: it is done to all nodes of this kind, children first."""
+    """Make a rule of what it does to one node: it is done to all nodes of this kind, children first.
+
+    >>> from streamjoin.plan.relation import Distinct, Stream
+    >>> once = for_every(Distinct)(lambda node, schemas: node.child if isinstance(node.child, Distinct) else node)
+    >>> once(Distinct(Distinct(Stream("R", (), "ts", None))), {}).child.source
+    'R'
+    """
 
     def made(change: Callable[[Kind, Schemas], Relation]) -> Rule:
         @wraps(change)
