@@ -27,7 +27,7 @@ GRACES: Final = (0, 1, 5, 20, 60, 120, 300)  # seconds
 TARGETS: Final = (0.80, 0.85, 0.90, 0.95, 0.99)
 WINDOW, SIZE = 2 * SECOND, 5 * SECOND
 PLOT: Final = ROOT / "docs" / "guides" / "recall.svg"
-PLOTTED: Final = "mobile"
+PLOTTED: Final = "regime"
 LEAST: Final = 1e-5  # of a logarithmic axis, for nothing missed
 
 

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 import streamjoin as sj
 from streamjoin.cli import app
 from streamjoin.cli.replay import PLACE
-from tests.interpreter import InProcess
 from streamjoin.spark.marks import plan_of
 from tests.cli.commands import refused, run
+from tests.interpreter import InProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,6 +11,7 @@ from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType
 from streamjoin.algebra import TimeAxis
 from streamjoin.algebra.time import Duration
 from streamjoin.errors import CallError, says_what_fits, unknown_column
+from streamjoin.plan.condition import quoted
 
 # Names that no column of a user has.
 _FOUND: Final = "__sj_found"
@@ -58,7 +59,7 @@ def true_recall(result: DataFrame, exact: DataFrame, *, time: str, period: Durat
         result.select(columns).withColumns({_FOUND: F.lit(1), _EXACT: F.lit(0)})
         .unionAll(exact.withColumns({_FOUND: F.lit(0), _EXACT: F.lit(1)}))
     )  # fmt: skip
-    rows = told.groupBy(*(_named(name) for name in columns)).agg(
+    rows = told.groupBy(*(quoted(name) for name in columns)).agg(
         F.sum(_FOUND).alias(_FOUND), F.sum(_EXACT).alias(_EXACT)
     )
     by_period = rows.groupBy(start.alias(_PERIOD)).agg(
@@ -66,9 +67,7 @@ def true_recall(result: DataFrame, exact: DataFrame, *, time: str, period: Durat
         F.sum(_EXACT).alias("exact"),
         F.sum(F.greatest(F.col(_FOUND) - F.col(_EXACT), F.lit(0))).alias("extra"),
     )
-    return by_period.select(
-        _PERIOD, "found", "exact", F.try_divide("found", "exact").alias("recall"), "extra"
-    )  # fmt: skip
+    return by_period.select(_PERIOD, "found", "exact", F.try_divide("found", "exact").alias("recall"), "extra")
 
 
 def _check_frames(result: DataFrame, exact: DataFrame) -> None:
@@ -88,19 +87,15 @@ def _check_frames(result: DataFrame, exact: DataFrame) -> None:
         )
 
 
-def _named(column: str) -> Column:
-    return F.col("`" + column.replace("`", "``") + "`")
-
-
 def _start_of(kind: DataType, time: str, period: Duration) -> Column:
     """When the period of a row begins."""
-    column = _named(time)
+    column = F.col(quoted(time))
     if isinstance(kind, TimestampType | TimestampNTZType):
         ticks = _checked(TimeAxis.TIMESTAMP, period)
         if isinstance(kind, TimestampType):
             return F.timestamp_micros(_floor(F.unix_micros(column), ticks))
         epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-        since = F.expr(f"timestampdiff(MICROSECOND, {epoch}, `{time.replace('`', '``')}`)")
+        since = F.expr(f"timestampdiff(MICROSECOND, {epoch}, {quoted(time)})")
         return F.expr(epoch) + F.make_dt_interval(secs=(_floor(since, ticks) / F.lit(1_000_000)).cast("decimal(18,6)"))
     if isinstance(kind, DateType):
         return F.date_from_unix_date(_floor(F.unix_date(column), _checked(TimeAxis.DATE, period)).cast("int"))

@@ -30,6 +30,7 @@ from streamjoin.algebra import TimeAxis
 from streamjoin.cli.job import number_or_text
 from streamjoin.cli.tables import files_of, read_stream
 from streamjoin.errors import near_or_all
+from streamjoin.plan.condition import quoted
 
 PLACE: Final = "replay"  # in the checkpoint
 CUT: Final = "cut.json"  # in that place, when all is cut
@@ -112,7 +113,9 @@ class Replay:
             self._check_new(checkpoint)
             files = {name: _stamps(path) for name, path in paths.items()}
             self._cut(frames, interval, place)
-            (place / CUT).write_text(json.dumps(cut | {"files": files}, indent=1) + "\n")
+            whole = place / f".{CUT}.new"
+            whole.write_text(json.dumps(cut | {"files": files}, indent=1) + "\n")
+            whole.rename(place / CUT)
         self._check_same(place, cut, paths)
         # Removing the note of a micro-batch must not remove those before it, which Spark writes together and tidies up.
         spark.conf.set("spark.sql.streaming.fileSource.log.deletion", "false")
@@ -144,9 +147,9 @@ class Replay:
                 )
 
     def _cut(self, frames: Mapping[str, Any], interval: int, place: Path) -> None:
-        """A file for every stream and interval; half of it is never found, as `CUT` is written last."""
+        """A file for every stream and interval; half of it is never taken for all, as `CUT` comes last."""
         shutil.rmtree(place, ignore_errors=True)
-        scratch = place / "scratch"
+        scratch = place / ".scratch"  # no stream is called so
         ticks = {name: _ticks_of(frame, self.column) for name, frame in frames.items()}
         first = self._first(frames, ticks)
         numbers: set[int] = set()
@@ -154,11 +157,11 @@ class Replay:
             number = _unused_name(frame.columns)
             numbered = frame.selectExpr("*", f"({ticks[name]} - {first}L) div {interval}L AS `{number}`")
             # All rows of an interval meet in one task, which writes one file of them, in order of arrival.
-            spread = numbered.repartition(_tasks(frame), number).sortWithinPartitions(number, _quoted(self.column))
-            folder = str((scratch / name).resolve())
-            spread.write.option("maxRecordsPerFile", 0).partitionBy(number).parquet(folder)
-            frame.limit(0).coalesce(1).write.parquet(f"{folder}_empty")
-            numbers |= {_interval_of(part) for part in (scratch / name).glob("*=*")}
+            spread = numbered.repartition(_tasks(frame), number).sortWithinPartitions(number, quoted(self.column))
+            rows, empty = scratch / "rows" / name, scratch / "empty" / name
+            spread.write.option("maxRecordsPerFile", 0).partitionBy(number).parquet(str(rows.resolve()))
+            frame.limit(0).coalesce(1).write.parquet(str(empty.resolve()))
+            numbers |= {_interval_of(part) for part in rows.glob("*=*")}
         for name in frames:
             _lay_out(scratch, name, sorted(numbers), place / name)
         shutil.rmtree(scratch)
@@ -167,7 +170,7 @@ class Replay:
         """The first arrival of all streams. Rows without one are refused."""
         found: list[int] = []
         for name, frame in frames.items():
-            row = frame.selectExpr(f"min({ticks[name]})", f"count_if({_quoted(self.column)} IS NULL)").first()
+            row = frame.selectExpr(f"min({ticks[name]})", f"count_if({quoted(self.column)} IS NULL)").first()
             if row[1]:
                 raise CallError(
                     f"{row[1]:,} row(s) of the stream {name} have no {self.column}, and so no place in a replay",
@@ -189,13 +192,9 @@ def check_no_replay(checkpoint: Path | None) -> None:
         )
 
 
-def _quoted(column: str) -> str:
-    return "`" + column.replace("`", "``") + "`"
-
-
 def _ticks_of(frame: Any, column: str) -> str:
     """The arrival of a row in ticks, as Spark computes it."""
-    return _TICKS.get(frame.schema[column].dataType.typeName(), "CAST({} AS BIGINT)").format(_quoted(column))
+    return _TICKS.get(frame.schema[column].dataType.typeName(), "CAST({} AS BIGINT)").format(quoted(column))
 
 
 def _unused_name(columns: list[str]) -> str:
@@ -215,8 +214,8 @@ def _interval_of(folder: Path) -> int:
 
 def _lay_out(scratch: Path, name: str, numbers: list[int], folder: Path) -> None:
     """The files of a stream, one for each interval, with names and times in order."""
-    (empty,) = (scratch / f"{name}_empty").glob("*.parquet")
-    written = {_interval_of(part): part for part in (scratch / name).glob("*=*")}
+    (empty,) = (scratch / "empty" / name).glob("*.parquet")
+    written = {_interval_of(part): part for part in (scratch / "rows" / name).glob("*=*")}
     folder.mkdir(parents=True)
     for at, number in enumerate(numbers):
         file = folder / f"{at:08d}.parquet"
