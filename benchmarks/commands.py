@@ -25,6 +25,7 @@ from benchmarks import (
     best_match,
     bounded,
     checkouts,
+    enough,
     growth,
     house,
     house_restore,
@@ -34,6 +35,7 @@ from benchmarks import (
     lifetimes,
     lifetimes_report,
     recall,
+    recall_spark,
     spark_nested_loop,
     spark_rivals,
     streaming,
@@ -134,6 +136,22 @@ def run_recall(console: Console, *, quick: bool, only: Sequence[str], json_path:
     report = {"command": "recall", "quick": quick, **_circumstances([])}
     _introduce(console, report, "replays in micro-batches, nothing is timed")
     return _reported(console, report, lambda folder: _recall_outcomes(console, asked, quick), json_path)
+
+
+def run_replay(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
+    """`streamjoin bench replay`: the same through Spark, row for row against this process."""
+    asked = _asked(only, recall_spark.QUESTIONS)
+    report = {"command": "replay", "quick": quick, **_circumstances([])}
+    _introduce(console, report, "replays through Spark, nothing is timed")
+    return _reported(console, report, lambda folder: _replay_outcomes(console, asked, quick, folder), json_path)
+
+
+def run_enough(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
+    """`streamjoin bench enough`: graces, the largest delay and targets on the same streams, for the guide."""
+    asked = _asked(only, enough.QUESTIONS)
+    report = {"command": "enough", "quick": quick, **_circumstances([])}
+    _introduce(console, report, "replays in micro-batches, nothing is timed")
+    return _reported(console, report, lambda folder: _enough_outcomes(console, asked, quick), json_path)
 
 
 def run_house(
@@ -273,6 +291,29 @@ def _recall_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Out
                 continue
             outcome = recall.measure(name, quick, say)
             yield name, outcome.verdicts, outcome, recall.table_of(outcome)
+
+
+def _replay_outcomes(console: Console, asked: Sequence[str], quick: bool, folder: Path) -> Outcomes:
+    import streamjoin as sj
+
+    spark = sj.session()
+    with _progress(console) as say:
+        for name in asked:
+            if not recall.DATA[name].there:
+                say(f"{name}: its file is not there")
+                continue
+            for buckets in (2, 1, 5) if name == asked[0] else (2,):
+                outcome = recall_spark.measure(spark, name, buckets, quick, folder / name, say)
+                yield f"{name}, {buckets} buckets", outcome.verdicts, outcome, recall_spark.table_of(outcome)
+
+
+def _enough_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Outcomes:
+    with _progress(console) as say:
+        for name in asked:
+            outcome = enough.measure(name, quick, say)
+            if name == enough.PLOTTED and not quick:
+                enough.write_plot(outcome)
+            yield name, [], outcome, enough.table_of(outcome)
 
 
 def _streaming_outcomes(

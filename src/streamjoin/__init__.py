@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         progress,
         reorder,
         session,
+        true_recall,
         union,
     )
     from streamjoin.errors import (
@@ -109,6 +110,7 @@ __all__ = [
     "reorder",
     "session",
     "theta",
+    "true_recall",
     "union",
     "within",
 ]

@@ -24,8 +24,8 @@ pytestmark = [
 ]
 SMALL = Shape(files=4, rows=60)
 # Bounds for what hangs, not what is expected.
-DRIVERS_SECONDS = 240
-EXECUTORS_SECONDS = 240
+DRIVERS_SECONDS = 600
+EXECUTORS_SECONDS = 600
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from streamjoin.cli.interrupts import Interrupts
 from streamjoin.cli.run import summary, watch
-from streamjoin.cli.screen import HEADINGS, Screen, Totals
+from streamjoin.cli.screen import HEADINGS, RECALL_HEADINGS, Screen, Totals
 
 
 def figures(batch: int, **changed: Any) -> dict[str, Any]:
@@ -48,6 +48,22 @@ def test_a_line_for_every_batch_below_one_heading() -> None:
         ["4", "3,000", "20", "1", "8,000", "160.4", "kB", "2.0", "1,500"],
         ["5", "3,000", "20", "1", "10,000", "160.4", "kB", "2.0", "1,500"],
     ]
+    assert len({len(heading), *map(len, lines)}) == 1, "columns stand under each other"
+
+
+def test_a_recall_target_has_columns_of_its_own() -> None:
+    delay = [{"p50": 0.0, "p90": 0.5, "p99": 7.25, "max": 9.0}, dict.fromkeys(("p50", "p90", "p99", "max"))]
+    target = {
+        "target": 0.9, "expected": 0.91234, "slack": [5.0, 0.0], "kept_rows": [1200, 7], "kept_for": [2.0, 7.5],
+        "delay": delay, "late": [{"rows": 1500, "classes": 3, "most": 1400}, {"rows": 0, "classes": 0, "most": 0}],
+    }  # fmt: skip
+    with screen(terminal=False) as shown:
+        for batch in (1, 2):
+            shown.show(figures(batch, joins={"a": {"state_rows": 1, "state_bytes": 1, "recall": target}}))
+    heading, *lines = text(shown).splitlines()
+    assert heading.split() == " ".join((*HEADINGS, *RECALL_HEADINGS)).split()
+    cells = "0.9 0.9123 1,200 / 7 2.0 / 7.5 7.2 / - 1,400 of 1,500 / -"
+    assert [" ".join(line.split()[-16:]) for line in lines] == [cells, cells]
     assert len({len(heading), *map(len, lines)}) == 1, "columns stand under each other"
 
 

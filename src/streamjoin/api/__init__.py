@@ -1,6 +1,7 @@
 """The public functions. Frames in, a frame out; everything after the frames is by keyword."""
 
 from streamjoin.api.choosing import join_asof, join_best_match, join_nearest
+from streamjoin.api.comparing import true_recall
 from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
 from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, reorder, union
 from streamjoin.api.watching import checkpoint, explain, finish, output_delay, progress
@@ -44,6 +45,7 @@ __all__ = [
     "progress",
     "reorder",
     "session",
+    "true_recall",
     "union",
 ]
 # What the command line needs of Spark beyond the public functions.

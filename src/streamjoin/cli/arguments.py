@@ -43,6 +43,20 @@ FilesPerBatch = Annotated[
 Trigger = Annotated[
     str | None, typer.Option(help='How often to look for new files: "5 seconds". Without it: all the time.')
 ]
+Arrival = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Replay the files in the order in which their rows arrived: the column of all streams that says when.",
+    ),
+]
+ArrivalInterval = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LENGTH",
+        help='With --arrival: how much arrival makes a micro-batch, of all streams: "1 s", or a number.',
+    ),
+]
 Times = Annotated[
     list[str] | None,
     typer.Option(metavar="[NAME=]COLUMN", help="Of a CQL query: the time column of its streams, or of one; else ts."),

@@ -76,6 +76,26 @@ def recall(
 
 
 @app.command()
+def replay(
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter streams.")] = False,
+    only: Annotated[str, typer.Option(help="Some of the data sets: exp,pareto,bimodal,mobile,D1,...")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was found to this file.")] = None,
+) -> None:
+    """Recall targets through Spark: every data set, cut by arrival, row for row against the plan in one process."""
+    _run("run_replay", only, quick=quick, json_path=json)
+
+
+@app.command()
+def enough(
+    quick: Annotated[bool, typer.Option("--quick", help="Short streams, and the plot of the guide stays.")] = False,
+    only: Annotated[str, typer.Option(help="Some of mobile,regime,exp.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """Fixed graces, the largest delay and recall targets on the same streams: what each keeps, and misses."""
+    _run("run_enough", only, quick=quick, json_path=json)
+
+
+@app.command()
 def house(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
     against: Annotated[str, typer.Option(help="An earlier commit, or a folder with a checkout; none by default.")] = "",

@@ -25,6 +25,8 @@ def explain(
     kind: arguments.OutputFormat = None,
     files_per_batch: arguments.FilesPerBatch = None,
     trigger: arguments.Trigger = None,
+    arrival: arguments.Arrival = None,
+    arrival_interval: arguments.ArrivalInterval = None,
     time: arguments.Times = None,
     lateness: arguments.Lateness = None,
     schema: arguments.Schemas = None,
@@ -39,10 +41,10 @@ def explain(
     """
     with complaints(job), readable_failures(verbose=verbose):
         asked = Asked.of(
-            job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, time, lateness,
-            schema, bad_rows, master, buckets,
+            job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, arrival,
+            arrival_interval, time, lateness, schema, bad_rows, master, buckets,
         )  # fmt: skip
-        ready = prepare(asked)
+        ready = prepare(asked, starts=False)
         typer.echo(sj.explain(ready.frame))
         if stream:
             typer.echo(f"output: {out or 'wherever --out says'}  ({ready.kind})")

@@ -71,10 +71,10 @@ class QueryOptions:
     def graces(self, frames: Mapping[str, Any]) -> sj.Grace | dict[str, sj.Grace] | None:
         """As `sj.cql` takes them."""
         for_all, named = self.lateness
-        slack = None if for_all is None else sj.Grace(_number_or_text(for_all))
+        slack = None if for_all is None else sj.Grace(number_or_text(for_all))
         if not named:
             return slack
-        own = {name: sj.Grace(_number_or_text(text)) for name, text in named.items()}
+        own = {name: sj.Grace(number_or_text(text)) for name, text in named.items()}
         return own if slack is None else dict.fromkeys(frames, slack) | own
 
 
@@ -90,7 +90,12 @@ def cql_job(path: Path, options: QueryOptions) -> Job:
     return query
 
 
-def _number_or_text(written: str) -> int | str:
+def number_or_text(written: str) -> int | str:
+    """A length as it was typed: a plain number where times are numbers.
+
+    >>> number_or_text("10"), number_or_text("10 s")
+    (10, '10 s')
+    """
     return int(written) if written.strip().lstrip("-").isdigit() else written
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from streamjoin import CallError
 from streamjoin.cli.kept import FILE
+from streamjoin.cli.replay import PLACE
 from streamjoin.cli.tables import options_of
 
 LOG: Final = "_spark_metadata"
@@ -32,7 +33,7 @@ def check_places(out: Path, checkpoint: Path) -> None:
         if path.exists() and not path.is_dir():
             raise CallError(f"{option} must be a folder, and {path} is a file")
     goes_on = (checkpoint / "metadata").exists()
-    if not goes_on and checkpoint.is_dir() and any(file.name != FILE for file in checkpoint.iterdir()):
+    if not goes_on and checkpoint.is_dir() and any(file.name not in (FILE, PLACE) for file in checkpoint.iterdir()):
         raise CallError(
             f"{checkpoint} has files in it, and is not the checkpoint of a query",
             hint="give a folder that is empty, or does not exist",

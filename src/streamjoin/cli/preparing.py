@@ -17,7 +17,8 @@ from streamjoin.cli.job import QueryOptions, check_names, load_job, run_job
 from streamjoin.cli.kept import kept_format, kept_shapes
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.cli.output import check_places, check_unwritten
-from streamjoin.cli.tables import UNKNOWN, Shape, kind_of, named_paths, read_stream, read_table
+from streamjoin.cli.replay import Replay, check_no_replay
+from streamjoin.cli.tables import UNKNOWN, Shape, kind_of, named_paths, read_stream, read_strictly, read_table
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Asked:
     kind: Format | None
     ending: Ending
     files_per_batch: int | None
+    replay: Replay | None
     query: QueryOptions
     schemas: Mapping[str, str]
     bad_rows: Path | None
@@ -50,6 +52,8 @@ class Asked:
         finish: bool,
         files_per_batch: int | None,
         trigger: str | None,
+        arrival: str | None,
+        arrival_interval: str | None,
         time: list[str] | None,
         lateness: list[str] | None,
         schema: list[str] | None,
@@ -63,6 +67,9 @@ class Asked:
         for name in schemas:
             if name not in inputs:
                 raise CallError(f"--schema names an input {name!r}, which was not given", hint=f"add {name}=PATH")
+        replay = Replay.of(
+            arrival, arrival_interval, files_per_batch=files_per_batch, trigger=trigger, bad_rows=bad_rows
+        )
         return Asked(
             job,
             {name: path for name, path in inputs.items() if name not in tables},
@@ -70,8 +77,9 @@ class Asked:
             out,
             checkpoint,
             kind,
-            Ending(available_now, finish, trigger),
+            Ending(available_now or replay is not None, finish, trigger),  # a replay ends with its files
             files_per_batch,
+            replay,
             QueryOptions(for_all_or_by_name(time, "--time"), for_all_or_by_name(lateness, "--lateness")),
             schemas,
             bad_rows,
@@ -97,8 +105,11 @@ class Ready:
     over: bool  # the query of the checkpoint was finished
 
 
-def prepare(asked: Asked) -> Ready:
-    """Read the inputs, call the job, and see that its frame can go on from the checkpoint."""
+def prepare(asked: Asked, *, starts: bool) -> Ready:
+    """Read the inputs, call the job, and see that its frame can go on from the checkpoint.
+
+    `starts`: the query starts afterwards, so what it needs is made; otherwise nothing is written.
+    """
     # Everything that can be wrong without Spark is found before it starts.
     known = known_shapes(asked)
     kinds = {name: kind_of(path, known.get(name, UNKNOWN)) for name, path in asked.inputs.items()}
@@ -118,10 +129,7 @@ def prepare(asked: Asked) -> Ready:
     begun = sj.checkpoint(place, spark) if place is not None and not over else None
     buckets = None if begun is None else begun.buckets
     check_buckets(asked, buckets)
-    streams = {
-        name: read_stream(spark, path, asked.files_per_batch, known.get(name, UNKNOWN), bad_rows=bool(asked.bad_rows))
-        for name, path in asked.streams.items()
-    }
+    streams = read_streams(spark, asked, known, starts=starts)
     frames = {name: good_part(frame) for name, frame in streams.items()}
     frames |= {name: read_table(spark, path, known.get(name, UNKNOWN)) for name, path in asked.tables.items()}
     with buckets_by_default(spark, asked.buckets or buckets):
@@ -149,6 +157,22 @@ def output_format(asked: Asked) -> str:
             hint="leave --format out: a query keeps its own; or begin anew, with another --checkpoint and --out",
         )
     return asked.kind or begun or "parquet"
+
+
+def read_streams(spark: Any, asked: Asked, known: Mapping[str, Shape], *, starts: bool) -> dict[str, Any]:
+    """The streams, from files as they come, or cut by arrival."""
+    if asked.replay is None:
+        check_no_replay(asked.checkpoint)
+    elif starts and asked.checkpoint is not None:
+        whole = {name: read_strictly(spark, path, known.get(name, UNKNOWN)) for name, path in asked.streams.items()}
+        return asked.replay.streams(spark, whole, asked.streams, asked.checkpoint, asked.schemas)
+    streams = {
+        name: read_stream(spark, path, asked.files_per_batch, known.get(name, UNKNOWN), bad_rows=bool(asked.bad_rows))
+        for name, path in asked.streams.items()
+    }
+    if asked.replay is not None:
+        asked.replay.ticks(streams)
+    return streams
 
 
 def known_shapes(asked: Asked) -> dict[str, Shape]:

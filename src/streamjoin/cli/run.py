@@ -34,6 +34,8 @@ def run(
     kind: arguments.OutputFormat = None,
     files_per_batch: arguments.FilesPerBatch = None,
     trigger: arguments.Trigger = None,
+    arrival: arguments.Arrival = None,
+    arrival_interval: arguments.ArrivalInterval = None,
     time: arguments.Times = None,
     lateness: arguments.Lateness = None,
     schema: arguments.Schemas = None,
@@ -45,10 +47,10 @@ def run(
     """Run a job over streams of files. Ctrl-C stops it after the micro-batch that is running."""
     with complaints(job), readable_failures(verbose=verbose):
         asked = Asked.of(
-            job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, time, lateness,
-            schema, bad_rows, master, buckets,
+            job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, arrival,
+            arrival_interval, time, lateness, schema, bad_rows, master, buckets,
         )  # fmt: skip
-        ready = prepare(asked)
+        ready = prepare(asked, starts=True)
         spark, ending = ready.spark, asked.ending
         with Interrupts() as interrupts, Screen(Console()) as screen:
             if not ready.over:

@@ -15,6 +15,9 @@ from rich.filesize import decimal
 
 HEADINGS: Final = ("batch", "rows in", "rows out", "late", "state rows", "state", "seconds", "rows/s")
 WIDTHS: Final = (7, 12, 12, 8, 12, 10, 9, 11)
+# Beside them, of a join to a recall target; what has two numbers has one for each input.
+RECALL_HEADINGS: Final = ("target", "expected", "kept rows", "kept for", "delay p99", "late of one class")
+RECALL_WIDTHS: Final = (9, 10, 19, 17, 17, 19)
 
 
 class Screen:
@@ -36,10 +39,11 @@ class Screen:
 
     def show(self, figures: Mapping[str, Any]) -> None:
         """A micro-batch has ended."""
+        target = recall_of(figures)
         if not self.totals.batches:
-            self.print(in_columns(HEADINGS))
+            self.print(in_columns(HEADINGS) + ("" if target is None else in_columns(RECALL_HEADINGS, RECALL_WIDTHS)))
         self.totals.add(figures)
-        self.print(batch_line(figures))
+        self.print(batch_line(figures) + ("" if target is None else in_columns(recall_cells(target), RECALL_WIDTHS)))
 
     def now(self, what: str) -> None:
         """What is going on at the moment."""
@@ -88,10 +92,39 @@ def batch_line(figures: Mapping[str, Any]) -> str:
     return in_columns((str(figures["batch"]), *counts, f"{rows:,}", decimal(size), f"{seconds:.1f}", speed))
 
 
-def in_columns(values: tuple[str, ...]) -> str:
+def recall_of(figures: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The figures of the recall target of a query. There is one join in a query with a target."""
+    return next((join["recall"] for join in figures["joins"].values() if "recall" in join), None)
+
+
+def recall_cells(target: Mapping[str, Any]) -> tuple[str, ...]:
+    """The figures of a recall target, under the headings."""
+    late = [
+        "-" if not each["rows"] else f"{each['most']:,} of {each['rows']:,}" for each in target["late"]
+    ]  # fmt: skip
+    return (
+        f"{target['target']:g}",
+        f"{target['expected']:.4f}",
+        " / ".join("-" if rows is None else f"{rows:,}" for rows in target["kept_rows"]),
+        " / ".join(map(_lasting, target["kept_for"])),
+        " / ".join(_lasting(each["p99"]) for each in target["delay"]),
+        " / ".join(late),
+    )
+
+
+def _lasting(length: float | None) -> str:
+    """A length of time: seconds over time stamps, otherwise what times count.
+
+    >>> _lasting(1.25), _lasting(7), _lasting(None)
+    ('1.2', '7', '-')
+    """
+    return "-" if length is None else f"{length:,.1f}" if isinstance(length, float) else f"{length:,}"
+
+
+def in_columns(values: tuple[str, ...], widths: tuple[int, ...] = WIDTHS) -> str:
     """Values under each other, to the right.
 
     >>> in_columns(("batch", "rows in"))
     '  batch     rows in'
     """
-    return "".join(value.rjust(width) for value, width in zip(values, WIDTHS, strict=False))
+    return "".join(value.rjust(width) for value, width in zip(values, widths, strict=False))

@@ -56,7 +56,7 @@ def format_of(path: Path) -> str:
     """The format of a file, or the one format of all files in a folder."""
     if not path.exists():
         raise CallError(f"there is no file or folder {path}")
-    files = [path] if path.is_file() else [file for file in sorted(path.rglob("*")) if _counts(file, path)]
+    files = files_of(path)
     if not files:
         raise CallError(f"the folder {path} has no files")
     found: dict[str, Path] = {}
@@ -72,6 +72,11 @@ def format_of(path: Path) -> str:
             hint="put them into folders of their own",
         )
     return next(iter(found))
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file, or the files of a folder that count."""
+    return [path] if path.is_file() else [file for file in sorted(path.rglob("*")) if _counts(file, path)]
 
 
 def _counts(file: Path, folder: Path) -> bool:
@@ -92,7 +97,7 @@ UNKNOWN: Final = Shape()
 
 def kind_of(path: Path, known: Shape) -> str:
     """The format of an input, which does not change; files that were read may have been removed."""
-    if known.kind is not None and path.is_dir() and not any(_counts(file, path) for file in path.rglob("*")):
+    if known.kind is not None and path.is_dir() and not files_of(path):
         return known.kind
     found = format_of(path)
     if known.kind not in (None, found):
@@ -110,6 +115,12 @@ def read_table(spark: Any, path: Path, known: Shape = UNKNOWN) -> Any:
     if known.columns is None:
         return reader.options(**GUESSING).load(str(path.resolve()))
     return reader.schema(known.columns).options(**STRICT.get(kind, {})).load(str(path.resolve()))
+
+
+def read_strictly(spark: Any, path: Path, known: Shape = UNKNOWN) -> Any:
+    """The same, where rows that do not fit the columns end it, as they end a stream, and are not read as NULLs."""
+    columns = read_table(spark, path, known).schema
+    return read_table(spark, path, Shape(kind_of(path, known), columns))
 
 
 def read_stream(

@@ -184,6 +184,10 @@ class Operator(ABC):
     def footprint(self) -> Footprint:
         """What is kept, of inputs and of results."""
 
+    def kept_rows(self, number: int) -> int:
+        """Rows of an input that are kept, where those of inputs can be told apart. Most operators keep other things."""
+        return 0
+
     @property
     def state_rows(self) -> int:
         """Rows kept, of inputs and of results."""

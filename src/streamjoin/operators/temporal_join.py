@@ -338,6 +338,9 @@ class RunningTemporalJoin(RunningJoin):
             bound = bound if undecided is None else min(bound, undecided)
         return bound
 
+    def kept_rows(self, number: int) -> int:
+        return self.areas[number].rows
+
     def _own_parts(self) -> dict[str, Part]:
         return {**numbered("area", self.areas), **numbered("waiting", self.waiting), "pending": self.pending}
 

@@ -175,6 +175,16 @@ class Fragment:
         """What is kept."""
         return sum((operator.footprint for operator in self.operators), Footprint())
 
+    def kept_rows(self, number: int) -> int:
+        """Rows of an input that are kept by the operators that take it, as far as they tell inputs apart."""
+        feeds = (
+            (operator, at)
+            for node, operator in zip(self.nodes, self.operators, strict=True)
+            for at, feed in enumerate(node.feeds)
+            if isinstance(feed, Entry) and feed.input == number
+        )
+        return sum(operator.kept_rows(at) for operator, at in feeds)
+
     def figure(self, name: str) -> int:
         """A figure, summed over the operators that have it."""
         return sum(operator.figures.get(name, 0) for operator in self.operators)

@@ -22,6 +22,7 @@ from streamjoin.operators.recall.controller import Aim
 from streamjoin.operators.recall.counts import MOST_BITS, Counts, counted, fitted, together
 from streamjoin.operators.recall.model import RecallModel, RunningRecall
 from streamjoin.runtime.lateness import LargestSeen, Lateness, Report, RunningLateness
+from streamjoin.runtime.recall_figures import delays, late_rows
 from streamjoin.state import Batch, Snapshot
 
 # Of a report: some hundred kilobytes at most, to every bucket.
@@ -128,6 +129,8 @@ class Both:
         self.counts: list[list[Counts]] = [[], []]
         self.largest, self.told = [NEVER, NEVER], [NEVER, NEVER]
         self.heard, self.settled = False, 0
+        # Of the last micro-batch, by source: its rows, the largest time stamp before, the progress that was in force.
+        self.last: list[tuple[Counts, int, int] | None] = [None, None]
 
     def settle(self, number: int, told: int) -> None:
         """All of a micro-batch's reports have been heard of a source."""
@@ -136,14 +139,27 @@ class Both:
             return
         if self.heard:
             news = [together(parts) if parts else None for parts in self.counts]
+            before = list(self.recall.largest)
+            known = zip(news, before, self.told, strict=True)
+            self.last = [None if rows is None else (rows, largest, progress) for rows, largest, progress in known]
             self.recall.hear(news, self.largest, self.told)
         self.counts, self.heard, self.settled = [[], []], False, 0
 
     def figures(self) -> dict[str, int]:
-        """What it aims at, what it expects to reach, and the slack of each input; shares in millionths."""
+        """What it aims at, what it expects to reach, and of each input its slack, how long its rows are kept, and how
+        late those of the last micro-batch were; shares in millionths.
+        """
         aim, expected = self.recall.config.aim.target, self.recall.controller.predicted
-        slack = {f"slack_{number}": each for number, each in enumerate(self.recall.slack)}
-        return {"target_ppm": round(aim * 1e6), "recall_ppm": round(expected * 1e6), **slack}
+        told = {"target_ppm": round(aim * 1e6), "recall_ppm": round(expected * 1e6)}
+        slack, windows = self.recall.slack, self.recall.config.windows
+        for number, last in enumerate(self.last):
+            # A row is kept until the progress of the other input reaches its end.
+            figures = {"slack": slack[number], "kept_for": max(0, windows[number] + slack[1 - number])}
+            if last is not None:
+                rows, largest, progress = last
+                figures |= delays(rows, largest) | late_rows(rows, progress)
+            told |= {f"{name}_{number}": value for name, value in figures.items()}
+        return told
 
     def snapshot(self) -> Snapshot:
         """To be stored."""

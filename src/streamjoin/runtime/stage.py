@@ -25,6 +25,7 @@ from streamjoin.runtime.fragment import Fragment, Node
 from streamjoin.runtime.intake import Intake, StageInput
 from streamjoin.runtime.outlet import Outlet, RunningOutlet, ToFrame
 from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.recall_figures import KEPT
 from streamjoin.state import Blobs, Snapshot, table_to_bytes
 
 
@@ -131,6 +132,9 @@ class RunningStage:
                 figures |= {f"lag_{number}": max(0, newest - time)} if newest > NEVER else {}
         for shared in self.intake.shared.values():
             figures |= shared.figures()
+            figures |= {
+                f"{KEPT}_{number}": self.fragment.kept_rows(number) for number in range(len(self.config.inputs))
+            }
         return figures
 
     # -- saving --------------------------------------------------------------------------------------------------------

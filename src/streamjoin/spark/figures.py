@@ -9,8 +9,10 @@ Each stage sends one row of figures per bucket and micro-batch beside its result
     state_rows, state_bytes, state_runs what is kept after the micro-batch, over all buckets
     progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
                                         whatever an integer counts) that is behind the newest row of any input
-    recall                              with a recall target: the target, the recall that is expected, and the slack of
-                                        each input, in units as for lag
+    recall                              with a recall target: the `target`, the recall that is `expected`, and per
+                                        input its `slack`, the rows that are kept of it (`kept_rows`) and how long
+                                        (`kept_for`), the `delay` of the micro-batch's rows (p50, p90, p99, max) and
+                                        those that came `late`, see `runtime.recall_figures`; times in units as for lag
     seconds                             pack, read (the state), join, write; summed over tasks, which run side by side
 """
 
@@ -19,7 +21,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from pyspark.sql import DataFrame
@@ -27,6 +29,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import says_what_fits
+from streamjoin.runtime.recall_figures import KEPT, LATE, QUANTILES, TOLD
 from streamjoin.spark.running.packed import PACKED_SCHEMA
 from streamjoin.spark.told import knowing
 
@@ -36,8 +39,10 @@ COUNTS: Final = (
 )  # fmt: skip
 STEPS: Final = ("pack", "read", "join", "write")
 _SUMMED: Final = (*COUNTS, *(f"{step}_us" for step in STEPS))
-# The same in all buckets.
-_RECALL: Final = ("target_ppm", "recall_ppm", "slack_0", "slack_1")
+# Of a recall target: the same in all buckets, and summed over them.
+_AIM: Final = ("target_ppm", "recall_ppm")
+_RECALL: Final = (*_AIM, *(f"{name}_{number}" for name in TOLD for number in (0, 1)))
+_KEPT: Final = tuple(f"{KEPT}_{number}" for number in (0, 1))
 
 Part = Literal["pack", "join", "verdict"]
 
@@ -47,8 +52,10 @@ _numbers = itertools.count(1)
 class Figures:
     """The figures of one join, observed part by part under a name that no other join of this program has."""
 
-    def __init__(self, axis: TimeAxis | None, inputs: int = 2) -> None:
+    def __init__(self, axis: TimeAxis | None, inputs: int = 2, *, target: bool = False) -> None:
         self.name, self.axis = f"{PREFIX}{next(_numbers)}", axis
+        self.summed = (*_SUMMED, *_KEPT) if target else _SUMMED
+        self.alike = _RECALL if target else ()
         self.times = [f"progress_{number}" for number in range(inputs)]
         self.lags = [f"lag_{number}" for number in range(inputs)]
 
@@ -58,10 +65,10 @@ class Figures:
         They do not cross the next exchange: they say how long things took, and what a task sends must not depend on
         that, so that a task that is run again sends the same.
         """
-        schema = ", ".join(f"{name} bigint" for name in (*_SUMMED, *_RECALL, *self.times, *self.lags))
+        schema = ", ".join(f"{name} bigint" for name in (*self.summed, *self.alike, *self.times, *self.lags))
         told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
-        metrics = [F.sum(f"figures.{name}").alias(name) for name in _SUMMED]
-        metrics += [F.max(f"figures.{name}").alias(name) for name in (*_RECALL, *self.times, *self.lags)]
+        metrics = [F.sum(f"figures.{name}").alias(name) for name in self.summed]
+        metrics += [F.max(f"figures.{name}").alias(name) for name in (*self.alike, *self.times, *self.lags)]
         metrics += [F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")]
         frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
         return knowing(frame.drop("figures").where("kind != 'figures'"), PACKED_SCHEMA)
@@ -119,12 +126,30 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
     figures["progress"] = [_moment(known(f"progress_{number}"), axis) for number in range(inputs)]
     figures["lag"] = [_duration(known(f"lag_{number}"), axis) for number in range(inputs)]
     if known("target_ppm") is not None:
-        slack = [_duration(known(f"slack_{number}"), axis) for number in (0, 1)]
-        figures["recall"] = {
-            "target": known("target_ppm") / 1e6, "expected": known("recall_ppm") / 1e6, "slack": slack
-        }  # fmt: skip
+        figures["recall"] = _recall(known, axis)
     figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
+
+
+def _recall(known: Callable[[str], Any], axis: str | None) -> dict[str, Any]:
+    """The figures of a recall target; those of inputs in lists, as progress and lag are."""
+
+    def lasting(name: str) -> list[float | None]:
+        return [_duration(known(f"{name}_{number}"), axis) for number in (0, 1)]
+
+    delay = {name: lasting(f"delay_{name}") for name in QUANTILES}
+    return {
+        "target": known("target_ppm") / 1e6,
+        "expected": known("recall_ppm") / 1e6,
+        "slack": lasting("slack"),
+        "kept_for": lasting("kept_for"),
+        KEPT: [known(f"{KEPT}_{number}") for number in (0, 1)],
+        "delay": [{name: delay[name][number] for name in QUANTILES} for number in (0, 1)],
+        "late": [
+            dict(zip(("rows", "classes", "most"), (known(f"{name}_{number}") for name in LATE), strict=True))
+            for number in (0, 1)
+        ],
+    }
 
 
 def _moment(ticks: int | None, axis: str | None) -> Any:

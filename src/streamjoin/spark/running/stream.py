@@ -19,6 +19,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from streamjoin.operators.judging import Judging
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.physical import PhysicalPlan, Source
+from streamjoin.runtime.recall import RecallSide
 from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
 from streamjoin.spark.figures import Figures
@@ -57,7 +58,8 @@ class StreamInterpreter(Interpreter):
             return super().operated(stage, packed)
         court = isinstance(stage.nodes[-1].config, Judging)
         if self.figures is None or not court:
-            self.figures = Figures(self.plan.axis, len(stage.inputs))
+            target = any(isinstance(source.lateness, RecallSide) for source in self.plan.sources)
+            self.figures = Figures(self.plan.axis, len(stage.inputs), target=target)
         streams, tables = self._split(stage, packed)
         given = self.figures.observed(self.united(streams), "pack") if not court else self.united(streams)
         timers = self.plan.timers and any(c.from_source for each in stage.inputs for c in each.channels)
