@@ -309,7 +309,7 @@ def shown_by(commands: list[str], folder: Path) -> list[str]:
 
 def test_the_commands_of_the_guide(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = commands_of("running.md")
-    assert len(commands) == 5
+    assert len(commands) == 6
     monkeypatch.chdir(ROOT)
     shown = shown_by(commands, tmp_path)
     assert sum("total" in output for output in shown) == 1, "one of them is what is kept"

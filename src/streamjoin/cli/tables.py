@@ -26,7 +26,8 @@ GUESSING: Final = {"inferSchema": True, "inferTimestamp": True}
 # A file that comes later and does not fit the guess stops the query. Otherwise Spark would read CSV by position,
 # whatever its first line says, and a value of another type as NULL.
 STRICT: Final[dict[str, dict[str, Any]]] = {
-    "csv": {"enforceSchema": False, "mode": "FAILFAST"},
+    # Of a row that does not fit Spark would not notice it where the columns that are wrong are not asked for.
+    "csv": {"enforceSchema": False, "mode": "FAILFAST", "columnPruning": False},
     "json": {"mode": "FAILFAST"},
 }
 # The column in which a row has its text that does not fit the others.
