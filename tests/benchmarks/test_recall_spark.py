@@ -53,8 +53,9 @@ def test_what_the_guide_says_is_measured(tmp_path: Path) -> None:
     assert kept == sorted(kept)
     assert missed == sorted(missed, reverse=True)
     assert missed[0] > 0.05 > missed[-1] == 0
-    measured = enough.measure("exp", True, lambda _: None)
-    assert enough.plot_of(measured).count("<polyline") == 3
+    told = [enough.Way(**way) for way in ways]
+    at = len(graces)
+    assert enough.plot_of(enough.Enough("exp", told[:at], told[at], told[at + 1 :])).count("<polyline") == 3
 
 
 def test_the_guide_shows_the_plot_that_the_command_makes() -> None:
