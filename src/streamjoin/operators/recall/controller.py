@@ -26,6 +26,7 @@ from typing import Final
 import numpy as np
 
 from streamjoin.algebra.interval import Times
+from streamjoin.kernels import cheapest_step
 from streamjoin.operators.recall.needs import Floats, ladder, tails
 from streamjoin.state import Blobs, Snapshot
 
@@ -186,11 +187,4 @@ def cheapest(mean: Floats, var: Floats, budget: float, cost: Floats, edges: Time
     >>> cheapest(mean, none, 3.0, np.array([1.0, 1.0]), np.array([0, 10, 20]))
     (1, 0)
     """
-    places = len(edges)
-    enough = mean[0][:, None] + mean[1] + MARGIN * np.sqrt(var[0][:, None] + var[1]) <= budget
-    first = np.where(enough.any(axis=1), np.argmax(enough, axis=1), places)
-    if (first == places).all():
-        return places - 1, places - 1
-    price = np.where(first < places, cost[0] * edges + cost[1] * edges[np.minimum(first, places - 1)], np.inf)
-    at = int(np.argmin(price))
-    return at, int(first[at])
+    return cheapest_step(mean, var, MARGIN, budget, cost, edges)
