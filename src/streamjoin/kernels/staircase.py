@@ -21,10 +21,7 @@ def _walk(mean: Any, var: Any, margin: float, budget: float, cost: Any, edges: A
     for place in range(places):
         if mean[0, place] + mean[1, at] + margin * np.sqrt(var[0, place] + var[1, at]) > budget:
             continue
-        while (
-            at > 0
-            and mean[0, place] + mean[1, at - 1] + margin * np.sqrt(var[0, place] + var[1, at - 1]) <= budget
-        ):
+        while at > 0 and mean[0, place] + mean[1, at - 1] + margin * np.sqrt(var[0, place] + var[1, at - 1]) <= budget:
             at -= 1
         price = cost[0] * edges[place] + cost[1] * edges[at]
         if price < best:

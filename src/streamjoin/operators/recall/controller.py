@@ -27,7 +27,8 @@ import numpy as np
 
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import cheapest_step
-from streamjoin.operators.recall.needs import Floats, ladder, tails
+from streamjoin.operators.recall.counts import Floats
+from streamjoin.operators.recall.needs import ladder, tails
 from streamjoin.state import Blobs, Snapshot
 
 MARGIN: Final = 1.64  # standard deviations of one period's loss
@@ -139,11 +140,15 @@ class Controller:
         share = loss.sum(axis=0) / pairs.sum()
         periods = max(now - recent[0].begin, aim.interval) / aim.period
         wanted = pairs.sum() / periods
-        budget = max(0.0, (1 - aim.target) * wanted - REPAY * max(0.0, debt))
+        budget = self.budget(now, wanted, debt)
         rows = np.sum([each.rows for each in recent], axis=0)
         at = cheapest(share * wanted, variance(loss, pairs, share, periods), budget, rows[::-1], self.edges)
         self.predicted = float(1 - share[0, at[0]] - share[1, at[1]])
         return self.edges[list(at)]
+
+    def budget(self, now: int, wanted: float, debt: float) -> float:
+        """How many of a period's pairs may be lost, of so many, with such a debt."""
+        return max(0.0, (1 - self.aim.target) * wanted - REPAY * max(0.0, debt))
 
     def snapshot(self, name: str) -> Snapshot:
         """To be stored. Groups that are over do not change any more: each is written once."""

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.recall.counts import Counts, half_of, together
-from streamjoin.operators.recall.needs import Floats, need_histogram, pairs_between
+from streamjoin.operators.recall.counts import Counts, Floats, half_of, together
+from streamjoin.operators.recall.needs import need_histogram, pairs_between
 from streamjoin.state import Blobs, Snapshot
 
 # Of an input, in memory and in every snapshot.
