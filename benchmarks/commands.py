@@ -35,6 +35,7 @@ from benchmarks import (
     lifetimes,
     lifetimes_report,
     recall,
+    recall_questions,
     recall_spark,
     spark_nested_loop,
     spark_rivals,
@@ -132,9 +133,9 @@ def run_lifetimes(
 
 def run_recall(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
     """`streamjoin bench recall`: joins to a recall target, by data set."""
-    asked = _asked(only, recall.QUESTIONS)
+    asked = _asked(only, recall_questions.QUESTIONS)
     report = {"command": "recall", "quick": quick, **_circumstances([])}
-    _introduce(console, report, "replays in micro-batches, nothing is timed")
+    _introduce(console, report, "replays in micro-batches; only `cost` is timed, in seconds of the process")
     return _reported(console, report, lambda folder: _recall_outcomes(console, asked, quick), json_path)
 
 
@@ -285,12 +286,8 @@ def _lifetimes_outcomes(
 
 def _recall_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Outcomes:
     with _progress(console) as say:
-        for name in asked:
-            if not recall.DATA[name].there:
-                say(f"{name}: its file is not there")
-                continue
-            outcome = recall.measure(name, quick, say)
-            yield name, outcome.verdicts, outcome, recall.table_of(outcome)
+        yield from recall_questions.outcomes(asked, quick, say)
+    console.print(f"plots: {recall_questions.folder_of(quick) / 'index.html'}", highlight=False, soft_wrap=True)
 
 
 def _replay_outcomes(console: Console, asked: Sequence[str], quick: bool, folder: Path) -> Outcomes:

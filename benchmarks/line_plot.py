@@ -1,4 +1,4 @@
-"""Plots with logarithmic axes as SVG, written by hand: a few lines, a legend, some words."""
+"""Plots with logarithmic axes, or linear ones, as SVG, written by hand: a few lines, a legend, some words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTERS = 78  # of a line of words below the plot
 
 @dataclass(frozen=True)
 class Line:
-    """Points `(x, y)`, all positive, in one colour; dashed for what is claimed rather than measured."""
+    """Points `(x, y)`, positive if axes are logarithmic, in one colour; dashed for what is claimed, not measured."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -32,6 +32,7 @@ class Plot:
     y: str
     lines: Sequence[Line]
     words: Sequence[str] = ()
+    linear: bool = False
 
     def svg(self) -> str:
         """The plot as an SVG document.
@@ -41,7 +42,8 @@ class Plot:
         """
         xs = [x for line in self.lines for x, _ in line.points]
         ys = [y for line in self.lines for _, y in line.points]
-        across, up = _axis(min(xs), max(xs)), _axis(min(ys), max(ys))
+        axis = _linear if self.linear else _axis
+        across, up = axis(min(xs), max(xs)), axis(min(ys), max(ys))
 
         def place(x: float, y: float) -> tuple[float, float]:
             right = LEFT + across.share(x) * (WIDTH - LEFT - RIGHT)
@@ -78,14 +80,17 @@ class Plot:
 
 @dataclass(frozen=True)
 class Axis:
-    """A logarithmic axis."""
+    """An axis, logarithmic unless it is linear."""
 
     low: float
     high: float
     ticks: tuple[float, ...]
+    linear: bool = False
 
     def share(self, value: float) -> float:
         """Where a value lies between the ends, from 0 to 1."""
+        if self.linear:
+            return (value - self.low) / (self.high - self.low)
         return math.log(value / self.low) / math.log(self.high / self.low)
 
 
@@ -95,7 +100,7 @@ def _number(value: float) -> str:
     >>> _number(1e6), _number(0.5)
     ('1,000,000', '0.5')
     """
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return f"{value:,.0f}" if value == round(value) or value >= 10 else f"{value:g}"
 
 
 def _axis(low: float, high: float) -> Axis:
@@ -106,6 +111,19 @@ def _axis(low: float, high: float) -> Axis:
     above = min((tick for tick in ticks if tick >= high * 0.9999), default=high)
     above = above if above > below else 10 * below
     return Axis(below, above, tuple(tick for tick in ticks if below <= tick <= above))
+
+
+def _linear(low: float, high: float) -> Axis:
+    """About five steps, from zero.
+
+    >>> _linear(3, 42).ticks
+    (0, 10.0, 20.0, 30.0, 40.0, 50.0)
+    """
+    rough = max(high, 1e-9) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.9999)
+    count = math.ceil(high / step - 1e-9)
+    return Axis(0, count * step, tuple(number * step for number in range(count + 1)), linear=True)
 
 
 def _drawn(line: Line, places: Sequence[tuple[float, float]]) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.disorder import Both, Times
 from streamjoin.algebra import NEVER
-from streamjoin.operators.recall.controller import Aim
+from streamjoin.operators.recall.controller import Aim, Controller
 from streamjoin.operators.recall.counts import MOST_BITS, Counts, counted, fitted
 from streamjoin.operators.recall.model import Met, RecallModel, RunningRecall
 from streamjoin.operators.recall.needs import lost_at, tails
@@ -27,12 +27,13 @@ _CHUNK: Final = 1 << 22
 
 @dataclass
 class Replay:
-    """Two streams, cut at the same arrival times; both windows are as long."""
+    """Two streams, cut at the same arrival times. Both windows are as long, unless there is another for S."""
 
     streams: Both
     size: int
     window: int
     period: int
+    other: int | None = None
     batch: list[Times] = field(init=False)
     largest: Progress = field(init=False)
     steps: int = field(init=False)
@@ -46,6 +47,10 @@ class Replay:
             most = np.full(self.steps + 1, NEVER)
             np.maximum.at(most, batch + 1, stream.ts)
             self.largest.append(np.maximum.accumulate(most))
+
+    @property
+    def windows(self) -> tuple[int, int]:
+        return self.window, self.window if self.other is None else self.other
 
     # -- the truth -----------------------------------------------------------------------------------------------------
 
@@ -73,10 +78,16 @@ class Replay:
         for number, stream in enumerate(self.streams):
             keys = self._sorted[1 - number][0]
             # Partners with a smaller time stamp; of equal ones each pair is counted once.
-            low = np.searchsorted(keys, self._keys(stream.key, stream.ts - self.window + 1))
+            low = np.searchsorted(keys, self._keys(stream.key, stream.ts - self.windows[1 - number] + 1))
             high = np.searchsorted(keys, self._keys(stream.key, stream.ts), "left" if number else "right")
             np.add.at(total, (stream.ts - self.begin) // self.period, np.maximum(high - low, 0))
         return total
+
+    def partners(self, number: int) -> Times:
+        """How many partners each row of an input has."""
+        stream, keys, (own, other) = self.streams[number], self._sorted[1 - number][0], self._windows(number)
+        low = np.searchsorted(keys, self._keys(stream.key, stream.ts - other + 1))
+        return np.searchsorted(keys, self._keys(stream.key, stream.ts + own - 1), "right") - low
 
     @cached_property
     def endangered(self) -> list[tuple[Times, Times, Times]]:
@@ -84,13 +95,13 @@ class Replay:
         return [self._endangered(number) for number in (0, 1)]
 
     def _endangered(self, number: int) -> tuple[Times, Times, Times]:
-        stream, batch, window = self.streams[number], self.batch[number], self.window
+        stream, batch, own, window = self.streams[number], self.batch[number], *self._windows(number)
         keys, ts, others = self._sorted[1 - number]
         bound = self.largest[number][batch]
         rows = np.flatnonzero(bound > stream.ts)
         mine = stream.ts[rows]
         low = np.searchsorted(keys, self._keys(stream.key[rows], mine - window + 1))
-        last = np.minimum(mine + window - 1, bound[rows] - window)
+        last = np.minimum(mine + own - 1, bound[rows] - window)
         high = np.searchsorted(keys, self._keys(stream.key[rows], last), "right")
         count = np.where(last > mine - window, np.maximum(high - low, 0), 0)
         found: list[Any] = []
@@ -104,6 +115,9 @@ class Replay:
             found.append((batch[row], ts[partner] + window, period))
         one, two, three = (np.concatenate([part[at] for part in found]) for at in range(3))
         return one, two, three
+
+    def _windows(self, number: int) -> tuple[int, int]:
+        return self.windows[number], self.windows[1 - number]
 
     def lost(self, progress: Progress) -> Times:
         """True results that are lost, by period."""
@@ -120,7 +134,7 @@ class Replay:
         first = int(np.searchsorted(np.minimum(*self.largest), self.begin + since * self.period)) if since else 0
         rows = 0
         for number, stream in enumerate(self.streams):
-            gone = np.searchsorted(progress[1 - number][1:], stream.ts + self.window)
+            gone = np.searchsorted(progress[1 - number][1:], stream.ts + self.windows[number])
             came = np.maximum(self.batch[number], first)
             rows += int(np.maximum(gone - came, 0).sum())
         return rows / max(1, self.steps - first)
@@ -133,7 +147,7 @@ class Replay:
 
     @property
     def step(self) -> int:
-        return finest((self.window, self.window))
+        return finest(self.windows)
 
     def counts(self, step: int) -> list[list[Counts | None]]:
         """What tasks report, by micro-batch."""
@@ -144,12 +158,14 @@ class Replay:
                 some = slice(cuts[at], cuts[at + 1])
                 if cuts[at] < cuts[at + 1]:
                     counts = counted(stream.key[some], stream.ts[some], width=step, bits=MOST_BITS)
-                    made[at][number] = fitted(counts, MOST_REPORTED, self.window // 2)
+                    made[at][number] = fitted(counts, MOST_REPORTED, sum(self.windows) // 4)
         return made
 
-    def run(self, aims: list[Aim]) -> list[Ours]:
+    def run(self, aims: list[Aim], controller: type[Controller] = Controller) -> list[Ours]:
         """Our controllers, one for each aim; aims differ in what no micro-batch is measured by: the target."""
-        models = [RecallModel(aim, (self.window, self.window)).build() for aim in aims]
+        models = [RecallModel(aim, self.windows).build() for aim in aims]
+        for model in models:
+            model.controller = controller(model.config.aim)
         ours = [Ours(aim, [np.full(self.steps + 1, NEVER) for _ in (0, 1)]) for aim in aims]
         for at, counts in enumerate(self.counts(aims[0].step)):
             met = models[0].meet(counts)
@@ -164,6 +180,7 @@ class Replay:
                 slack = int(self.largest[number][at]) - told[number]
                 mine.lost += lost_at(met.needs[number], slack, model.controller.edges)
         mine.pairs += met.pairs
+        mine.needs = mine.needs + met.needs
         model.decide(met, [int(most[at + 1]) for most in self.largest], told)
         for number in (0, 1):
             mine.progress[number][at + 1] = model.promised[number]
@@ -178,7 +195,7 @@ class Replay:
             table = np.zeros((len(self.pairs), len(edges)))
             np.add.at(table, (period, np.searchsorted(edges, need, "right") - 1), 1)
             lost.append(tails(table))
-            ends, came = self.streams[1 - number].ts + self.window, self.batch[1 - number]
+            ends, came = self.streams[1 - number].ts + self.windows[1 - number], self.batch[1 - number]
             most = self.largest[number][1:]
             kept = [np.maximum(np.searchsorted(most, ends + slack) - came, 0).sum() / self.steps for slack in edges]
             rows.append(np.array(kept))
@@ -216,7 +233,7 @@ class Replay:
         rows, waited = 0, 0
         for number, stream in enumerate(self.streams):
             batch = self.batch[number]
-            window = np.searchsorted(progress[1 - number][1:], stream.ts + self.window)
+            window = np.searchsorted(progress[1 - number][1:], stream.ts + self.windows[number])
             buffer = np.maximum(np.searchsorted(progress[number][1:], stream.ts), batch)
             rows += int((np.maximum(window, buffer) - batch).sum())
             waited += int((buffer - batch).sum())
@@ -232,6 +249,11 @@ class Ours:
     progress: Progress
     lost: float = 0.0
     pairs: float = 0.0
+    needs: Any = 0.0  # of all pairs, by input and place on the ladder
+
+    def lost_at(self, slack: int) -> float:
+        """What a fixed slack of both inputs would lose, as predicted."""
+        return sum(lost_at(needs, slack, self.aim.edges) for needs in self.needs)
 
     @property
     def predicted(self) -> float:

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from benchmarks import recall
 from benchmarks.disorder import DATA, MS, SECOND, Both
+from benchmarks.recall_checks import CHECKS
+from benchmarks.recall_figures import as_printed
 from benchmarks.recall_replay import Replay
 from streamjoin.algebra import NEVER, Equals, Range
 from streamjoin.cli import app
@@ -52,14 +54,16 @@ def test_the_football_streams_have_the_shape_of_the_document(name: str) -> None:
     assert body > late
 
 
-def test_replayed_and_joined_give_the_same() -> None:
+@pytest.mark.parametrize("windows", [(200 * MS, 200 * MS), (50 * MS, 800 * MS), (800 * MS, 50 * MS)])
+def test_replayed_and_joined_give_the_same(windows: tuple[int, int]) -> None:
     """The truth of the replay is what a stage finds: row for row it is lost or not by the same progress."""
     streams = small("exp")
-    replay = Replay(streams, SECOND, 200 * MS, 10 * SECOND)
+    replay = Replay(streams, SECOND, windows[0], 10 * SECOND, windows[1])
     aim = Aim(0.9, 10 * SECOND, SECOND, replay.step)
     (ours,) = replay.run([aim])
     sides = [
-        Stream(name, tuple((f"{name}.{each}", each) for each in ("ts", "k")), "ts", Range(200 * MS)) for name in "RS"
+        Stream(name, tuple((f"{name}.{each}", each) for each in ("ts", "k")), "ts", Range(window))
+        for name, window in zip("RS", windows, strict=True)
     ]
     target = ToRecall(0.9, 10 * SECOND, SECOND)
     join = Join(*sides, (Equals("R.k", "S.k"),))
@@ -113,6 +117,22 @@ def test_the_command_prints_cases_and_verdicts(monkeypatch: pytest.MonkeyPatch) 
     wrong = CliRunner().invoke(app, ["bench", "recall", "--only", "nobody"])
     assert wrong.exit_code == 1
     assert "there is no question 'nobody'" in wrong.output
+
+
+@pytest.mark.parametrize("name", ["ends", "calm-burst-calm", "unequal"])
+def test_what_must_hold_on_small_streams_holds(name: str) -> None:
+    checked = CHECKS[name](7, True, lambda words: None)
+    assert checked.verdicts
+    assert [verdict.question for verdict in checked.verdicts if not verdict.met] == []
+    assert checked.plot is None or checked.plot.svg().startswith("<svg")
+
+
+def test_the_printed_prediction_is_wrong_where_ours_is_right() -> None:
+    replay = Replay(small("exp", 60), SECOND, 2 * SECOND, 10 * SECOND)
+    (never,) = replay.run([Aim(0.0, 10 * SECOND, SECOND, replay.step)])
+    true = 1 - replay.lost(replay.fixed((0, 0))).sum() / replay.pairs.sum()
+    assert 1 - never.lost_at(0) / never.pairs == pytest.approx(true, abs=0.01)
+    assert abs(as_printed(replay, 0) - true) > 0.05
 
 
 def test_plans_are_bound_by_windows() -> None:

@@ -27,6 +27,7 @@ from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
 from streamjoin.kernels.per_group import renumbered, with_room
 from streamjoin.kernels.ring import move_rings, push_rings
 from streamjoin.kernels.sorting import merge_order, order_keys, sort_order
+from streamjoin.kernels.staircase import cheapest_step
 from streamjoin.kernels.within import METRICS, within_pairs
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "box_pairs",
     "bucket_of_cells",
     "cells_of",
+    "cheapest_step",
     "combine_hashes",
     "count_cells",
     "cut_pieces",

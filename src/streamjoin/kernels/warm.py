@@ -25,6 +25,7 @@ from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import Indices
 from streamjoin.kernels.ring import move_rings, push_rings
 from streamjoin.kernels.sorting import _SMALL, merge_order, sort_order
+from streamjoin.kernels.staircase import cheapest_step
 from streamjoin.kernels.within import within_pairs
 
 
@@ -53,6 +54,7 @@ def load_kernels() -> None:
     spread_over_buckets(cells, cells, 1)
     hash_integers(zero)
     count_cells(zero, zero, 1, 0, (1, 1))
+    cheapest_step(np.zeros((2, 1)), np.zeros((2, 1)), 0.0, 0.0, np.ones(2), zero)
     combine_hashes(zero, zero)
     hash_bytes(np.zeros(2, np.int64), np.zeros(0, np.uint8))
     parts_of_validity(zero, one, (zero, zero, one), covered=True)

@@ -26,7 +26,9 @@ from typing import Final
 import numpy as np
 
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.recall.needs import Floats, ladder, tails
+from streamjoin.kernels import cheapest_step
+from streamjoin.operators.recall.counts import Floats
+from streamjoin.operators.recall.needs import ladder, tails
 from streamjoin.state import Blobs, Snapshot
 
 MARGIN: Final = 1.64  # standard deviations of one period's loss
@@ -138,11 +140,15 @@ class Controller:
         share = loss.sum(axis=0) / pairs.sum()
         periods = max(now - recent[0].begin, aim.interval) / aim.period
         wanted = pairs.sum() / periods
-        budget = max(0.0, (1 - aim.target) * wanted - REPAY * max(0.0, debt))
+        budget = self.budget(now, wanted, debt)
         rows = np.sum([each.rows for each in recent], axis=0)
         at = cheapest(share * wanted, variance(loss, pairs, share, periods), budget, rows[::-1], self.edges)
         self.predicted = float(1 - share[0, at[0]] - share[1, at[1]])
         return self.edges[list(at)]
+
+    def budget(self, now: int, wanted: float, debt: float) -> float:
+        """How many of a period's pairs may be lost, of so many, with such a debt."""
+        return max(0.0, (1 - self.aim.target) * wanted - REPAY * max(0.0, debt))
 
     def snapshot(self, name: str) -> Snapshot:
         """To be stored. Groups that are over do not change any more: each is written once."""
@@ -186,11 +192,4 @@ def cheapest(mean: Floats, var: Floats, budget: float, cost: Floats, edges: Time
     >>> cheapest(mean, none, 3.0, np.array([1.0, 1.0]), np.array([0, 10, 20]))
     (1, 0)
     """
-    places = len(edges)
-    enough = mean[0][:, None] + mean[1] + MARGIN * np.sqrt(var[0][:, None] + var[1]) <= budget
-    first = np.where(enough.any(axis=1), np.argmax(enough, axis=1), places)
-    if (first == places).all():
-        return places - 1, places - 1
-    price = np.where(first < places, cost[0] * edges + cost[1] * edges[np.minimum(first, places - 1)], np.inf)
-    at = int(np.argmin(price))
-    return at, int(first[at])
+    return cheapest_step(mean, var, MARGIN, budget, cost, edges)

@@ -10,16 +10,22 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from streamjoin.algebra.interval import FOREVER, Times
 from streamjoin.kernels import count_cells, hash_integers
 
+Floats = npt.NDArray[np.float64]
+
 MOST_BITS: Final = 16
+# Room for the number of a cell beside its class.
+CELLS_OF_CLASS: Final = 1 << 44
 # From here on rows are counted in a table with a place for each class and cell, without sorting them.
-MANY_ROWS: Final = 1 << 16
+MANY_ROWS: Final = 1 << 14
 PLACES: Final = 1 << 18
 _COLUMNS: Final = 3
 # What halving classes must save to be worth it: where cells hold single rows, classes cost nothing.
@@ -42,6 +48,30 @@ class Counts:
 
     def __len__(self) -> int:
         return len(self.cell)
+
+    # What follows from all entries is asked for in every micro-batch, and entries do not change.
+
+    @cached_property
+    def first(self) -> int:
+        """The earliest cell."""
+        return int(self.cell.min())
+
+    @cached_property
+    def middle(self) -> int:
+        """Half of the entries are of this cell or earlier."""
+        half = (len(self) - 1) // 2
+        return int(np.partition(self.cell, half)[half])
+
+    @cached_property
+    def numbers(self) -> Times:
+        """One sorted number per entry, for class and cell; the first cell counts as 1."""
+        return self.cls * CELLS_OF_CLASS + (self.cell - self.first + 1)
+
+    @cached_property
+    def rows_before(self) -> Floats:
+        """Rows of the entries before each, and in the end of all."""
+        before: Floats = np.r_[0, np.cumsum(self.rows)].astype(np.float64)
+        return before
 
     @property
     def total(self) -> int:

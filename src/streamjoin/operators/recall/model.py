@@ -15,8 +15,8 @@ import numpy as np
 
 from streamjoin.algebra.interval import NEVER
 from streamjoin.operators.recall.controller import Aim, Controller
-from streamjoin.operators.recall.counts import Counts
-from streamjoin.operators.recall.needs import Floats, lost_at
+from streamjoin.operators.recall.counts import Counts, Floats
+from streamjoin.operators.recall.needs import lost_at
 from streamjoin.operators.recall.seen import Alike, Seen
 from streamjoin.state import Snapshot
 

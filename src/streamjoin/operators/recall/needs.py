@@ -19,18 +19,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.recall.counts import Counts
-
-Floats = npt.NDArray[np.float64]
+from streamjoin.operators.recall.counts import CELLS_OF_CLASS as _CELLS
+from streamjoin.operators.recall.counts import Counts, Floats
 
 GROWTH: Final = 1.04
 # Slices of windows at once: arrays of some megabytes.
 _CHUNK: Final = 1 << 18
-# Room for the number of a cell beside its class.
-_CELLS: Final = 1 << 44
 
 
 def ladder(step: int, top: int, growth: float = GROWTH) -> Times:
@@ -89,9 +85,9 @@ def pairs_between(news: Counts, others: Counts, w_own: int, w_other: int) -> flo
     news, others = _same_classes(news, others)
     if not len(news) or not len(others):
         return 0.0
-    keys, base = _keys(others)
+    keys, base = others.numbers, others.first
     low, high = _windows(news, base * others.width, w_own, w_other)
-    before = np.r_[0, np.cumsum(others.rows)].astype(np.float64)
+    before = others.rows_before
 
     def rows_before(position: Floats) -> Floats:
         """Rows of smaller classes, and those of the same class before a position."""
@@ -118,7 +114,7 @@ def need_histogram(news: Counts, others: Counts, largest: int, windows: tuple[in
     late = _some(news, news.cell * news.width < largest)
     if not len(late) or not len(others):
         return bins
-    keys, base = _keys(others)
+    keys, base = others.numbers, others.first
     origin = base * others.width
     low, high = _windows(late, origin, w_own, w_other)
     ended = float(largest - w_other - origin)  # the last time stamp of a partner that ends by `largest`
@@ -137,12 +133,6 @@ def _same_classes(one: Counts, two: Counts) -> tuple[Counts, Counts]:
 
 def _some(counts: Counts, mask: Any) -> Counts:
     return Counts(counts.width, counts.bits, counts.cls[mask], counts.cell[mask], counts.rows[mask])
-
-
-def _keys(counts: Counts) -> tuple[Times, int]:
-    """One sorted number per entry, and the cell that counts as its first one; cells are numbered from one."""
-    base = int(counts.cell.min())
-    return counts.cls * _CELLS + (counts.cell - base + 1), base
 
 
 def _windows(news: Counts, origin: int, w_own: int, w_other: int) -> tuple[Floats, Floats]:

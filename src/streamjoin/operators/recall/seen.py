@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.recall.counts import Counts, half_of, together
-from streamjoin.operators.recall.needs import Floats, need_histogram, pairs_between
+from streamjoin.operators.recall.counts import Counts, Floats, half_of, together
+from streamjoin.operators.recall.needs import need_histogram, pairs_between
 from streamjoin.state import Blobs, Snapshot
 
 # Of an input, in memory and in every snapshot.
@@ -87,8 +87,8 @@ class Seen:
         A part goes, or is written anew, when half of it is past.
         """
         for name, part in list(self.parts):
-            recent = part.since(now - reach)
-            if 2 * len(recent) <= len(part):
+            if (part.middle + 1) * part.width <= now - reach:
+                recent = part.since(now - reach)
                 at = [each for each, _ in self.parts].index(name)
                 self.parts[at : at + 1] = [(uuid.uuid4().hex, recent)] if len(recent) else []
         while sum(len(part) for _, part in self.parts) > self.most:
