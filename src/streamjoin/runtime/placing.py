@@ -204,8 +204,11 @@ class ReferencePoint:
 
     def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
         lo_a, lo_b = (a.ts, b.ts) if self.on_time else (a.values[0], b.values[0])
-        reference = np.maximum(lo_a[i], lo_b[j])
-        cells = cells_of(reference, self.cell).reshape(-1, 1)
+        return self.owns(np.maximum(lo_a[i], lo_b[j]))
+
+    def owns(self, points: npt.NDArray[Any]) -> Mask:
+        """Which of the largest starts lie in this bucket."""
+        cells = cells_of(points, self.cell).reshape(-1, 1)
         return np.asarray(bucket_of_cells(cells, self.buckets) == self.bucket, np.bool_)
 
 
