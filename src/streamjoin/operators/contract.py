@@ -51,7 +51,7 @@ HomeTest = Callable[[int, Batch], Mask]
 
 @runtime_checkable
 class OwnerOfPoints(Protocol):
-    """Says to which bucket results belong by one point of each; a `PairTest` that can do so for any number of members."""
+    """Says by one point of each to which bucket results belong, whatever number of members they have."""
 
     def owns(self, points: npt.NDArray[Any]) -> Mask:
         """Which of the points lie in this bucket."""

@@ -177,13 +177,15 @@ class RunningNwayJoin(RunningJoin):
         for each, area in enumerate(self.areas):
             if each != number:
                 living = [kept.living(area.progress) for kept in area.kept]
-                alive[each] = np.concatenate([
-                    np.zeros(0, np.bool_),
-                    *(
-                        np.ones(len(kept.run), np.bool_) if some is None else some
-                        for kept, some in zip(area.kept, living, strict=True)
-                    ),
-                ])
+                alive[each] = np.concatenate(
+                    [
+                        np.zeros(0, np.bool_),
+                        *(
+                            np.ones(len(kept.run), np.bool_) if some is None else some
+                            for kept, some in zip(area.kept, living, strict=True)
+                        ),
+                    ]
+                )
         return alive
 
     def _portions(self, number: int, mine: Run, found: Tuples, places: list[Places]) -> Iterator[Tuples]:
@@ -208,9 +210,9 @@ class RunningNwayJoin(RunningJoin):
             members, ts, te = [at[keep] for at in members], ts[keep], te[keep]
         if not len(ts):
             return
-        payload = side_by_side([
-            each.table(at, lambda rows: rows.payload) for each, at in zip(places, members, strict=True)
-        ])
+        payload = side_by_side(
+            [each.table(at, lambda rows: rows.payload) for each, at in zip(places, members, strict=True)]
+        )
         if not self.config.validity:
             yield Results(payload, ts, ts)
             return

@@ -378,4 +378,3 @@ def _te(rows: Batch) -> Times:
 
 def _value_of(number: int) -> Any:
     return lambda rows: rows.values[number]
-

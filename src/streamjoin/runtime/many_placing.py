@@ -61,7 +61,9 @@ class ReachPartitioning(Partitioning):
             return Placement(np.arange(len(batch)), bucket_of_cells(cells_of(points, self.cell), self.buckets))
         below, above = self.below[number], self.above[number]
         # Wider than exact by what subtraction and division can round: a cell too many costs a copy, one too few a pair.
-        slack = 1e-6 * self.cell + 1e-15 * (finite_magnitude(points) + finite_magnitude(below) + finite_magnitude(above))
+        slack = 1e-6 * self.cell + 1e-15 * (
+            finite_magnitude(points) + finite_magnitude(below) + finite_magnitude(above)
+        )
         with np.errstate(over="ignore", invalid="ignore"):
             lowest, highest = points - below - slack, points + above + slack
         low = cells_of(np.where(np.isnan(lowest), -np.inf, lowest), self.cell)
@@ -76,8 +78,9 @@ class ReachPartitioning(Partitioning):
 
     def describe(self) -> str:
         copies = ", ".join(
-            f"input {number} about {min(1 + (self.below[number] + self.above[number]) / self.cell, self.buckets):.2f} times"
-            for number in range(1, len(self.at))
+            f"input {number} about {min(1 + (below + above) / self.cell, self.buckets):.2f} times"
+            for number, (below, above) in enumerate(zip(self.below, self.above, strict=True))
+            if number
         )
         return f"grid of cell {self.cell:g} over {self.buckets} buckets: input 0 in its home cell, {copies}"
 

@@ -112,7 +112,12 @@ class HomePartitioning(Partitioning):
         if number == self.home:
             return Placement(np.arange(len(batch)), bucket_of_cells(cells_of(points, self.cell), self.buckets))
         # Wider than exact by what subtraction and division can round: a cell too many costs a copy, one too few a pair.
-        slack = 1e-6 * self.cell + 1e-15 * finite_magnitude(points) + 1e-15 * finite_magnitude(below) + 1e-15 * finite_magnitude(above)
+        slack = (
+            1e-6 * self.cell
+            + 1e-15 * finite_magnitude(points)
+            + 1e-15 * finite_magnitude(below)
+            + 1e-15 * finite_magnitude(above)
+        )
         with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest double there are no cells
             lowest, highest = points - below - slack, points + above + slack
         # Infinity less infinity could be anything, so the row goes everywhere.

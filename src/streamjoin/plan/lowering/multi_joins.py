@@ -1,9 +1,9 @@
 """Joins of many relations: from predicates between two of them to links, and where their rows meet.
 
-    equality      a class of columns, one of each input, is the key by which rows are grouped and hashed. Equality of
-                  fewer inputs is a link over codes of the columns, verified where these are hashes
-    overlap       an interval of each input, with a predicate between every two: all share a point
-    anything else a link
+equality      a class of columns, one of each input, is the key by which rows are grouped and hashed. Equality of
+              fewer inputs is a link over codes of the columns, verified where these are hashes
+overlap       an interval of each input, with a predicate between every two: all share a point
+anything else a link
 """
 
 from __future__ import annotations
@@ -283,4 +283,3 @@ def _span(link: Link, *, forward: bool) -> tuple[float, float]:
     assert isinstance(link.predicate, Band)
     below, above = float(link.predicate.below), float(link.predicate.above)
     return (-below, above) if forward else (-above, below)
-
