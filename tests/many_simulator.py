@@ -316,8 +316,8 @@ def run_case(case: Case) -> None:
         late += running.figure("late")
     left.add(running.end())
     expected = Counter(model.expected())
-    missing, extra = expected - left.counted, left.counted - expected
-    assert not (missing or extra), f"missing {list(missing.items())[:5]}, extra {list(extra.items())[:5]}"
+    wrong = {"missing": expected - left.counted, "extra": left.counted - expected}
+    assert not any(wrong.values()), {name: list(some.items())[:5] for name, some in wrong.items()}
     for number in range(case.inputs):
         wanted = [row["id"] for row in model.late[number]] if case.late[number] == "output" else []
         assert Counter(left.late[number]) == Counter(wanted), f"late rows of input {number} differ"

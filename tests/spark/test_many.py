@@ -21,8 +21,8 @@ def drawn(seed: int, rows: int = 60) -> list[tuple]:
     for number in range(rows):
         lo = rng.randint(0, 20) / 2
         found.append((
-            number, number // 2 + rng.randint(0, 3), rng.choice([None, 1, 2, 3]), rng.choice("abc"), rng.randint(0, 8) / 2,
-            lo, lo + rng.choice([0.5, 2.0, 4.0]),
+            number, number // 2 + rng.randint(0, 3), rng.choice([None, 1, 2, 3]), rng.choice("abc"),
+            rng.randint(0, 8) / 2, lo, lo + rng.choice([0.5, 2.0, 4.0]),
         ))  # fmt: skip
     return found
 
@@ -109,7 +109,7 @@ def test_streaming_equals_batch(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_what_is_refused(frames: list[DataFrame]) -> None:
     timed = {"time": "ts", "window": sj.Range(6)}
-    with pytest.raises(UnsupportedError, match="how='left' of 3 frames at once.*(?s:.*)sj.join\\(sj.join\\(a, b"):
+    with pytest.raises(UnsupportedError, match=r"how='left' of 3 frames at once(?s:.*)sj\.join\(sj\.join\(a, b"):
         sj.join(frames, by="k", how="left", **timed)
     with pytest.raises(CallError, match="of=\\(1, 3\\) names input 3, and there are inputs 0 to 2"):
         sj.join(frames, where=sj.equals("k", of=(1, 3)), **timed)

@@ -245,7 +245,7 @@ def expand_lists(
     limit: int = PAIRS_PER_CHUNK,
 ) -> Iterator[Pairs]:
     """Tuples `(list, lo, hi, ts, te)` that grow by a member of their list: pairs of a tuple and a place in the lists
-    `(start, lo, hi, ts, te)`. `bounded`: their value intervals must share a point; `timed`: their validities an instant.
+    `(start, lo, hi, ts, te)`. `bounded`: value intervals must share a point; `timed`: validities an instant.
 
     >>> one, zero, two = np.ones(1, np.int64), np.zeros(1, np.int64), np.full(3, 2)
     >>> tuples, lists = (one, zero, one, zero, two[:1]), (np.array([0, 1, 3]), 0 * two, two, np.arange(3), two)

@@ -67,7 +67,8 @@ class JoinLowering(ABC):
         children = [self.lower(child, asked & frozenset(child.columns)) for child in join.children]
         sides = ManySides(children, self.typing)
         parts = lower_multi_join(join, sides, needed, self._setting(join, children))
-        return self._filtered(join, self._joined(parts, sides.parts))
+        joined = self._joined(parts, sides.parts)
+        return joined if join.theta is None else joined.selected(join.theta)
 
     def lower_join(self, join: Any, needed: frozenset[str]) -> Lowered:
         """The pairs of a join, whatever kind it is."""

@@ -7,13 +7,13 @@ between every two of them, or with `of=` between the two that it names.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Theta, Validity, Window, join_type
-from streamjoin.algebra.policy import Outer, one_of
+from streamjoin.algebra.policy import Nway, Outer, one_of
 from streamjoin.algebra.predicate import Of, conjuncts
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.expression import Expression
@@ -158,7 +158,7 @@ class Many(Pair):
 
 def run_many(frames: Any, time: Any, window: Any, where: Any, outer: str, joining: Joining, nway: str) -> DataFrame:
     """Tuples of a row of each frame that match while all are valid, or by value alone."""
-    way = one_of(nway, Literal["at once", "cascade"], "nway")
+    way = one_of(nway, Nway, "nway")
     many = Many(frames, joining)
     _check_inner(many, joining, outer)
     keys = many.keys_of_all(joining.by)
