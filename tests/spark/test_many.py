@@ -123,6 +123,8 @@ def test_what_is_refused(frames: list[DataFrame]) -> None:
         sj.join(frames, left_by="k", right_by="k", **timed)
     with pytest.raises(CallError, match="nway='cascade' says how more than two"):
         sj.join(frames[:2], by="k", nway="cascade", **timed)
+    with pytest.raises(UnsupportedError, match="a condition as a Column over 3 frames"):
+        sj.join(frames, by="k", where=frames[0].v > frames[1].v, **timed)
     with pytest.raises(CallError, match="suffix of a join of 3 frames"):
         sj.join(frames, by="k", suffix="_x", **timed)
 

@@ -24,7 +24,7 @@ from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
 from streamjoin.spark.calls.inputs import inputs_of
 from streamjoin.spark.calls.joins import check_timeless
 from streamjoin.spark.calls.options import Joining, listed, per_input
-from streamjoin.spark.calls.pairs import Pair, as_predicate, two_frames
+from streamjoin.spark.calls.pairs import ColumnCondition, Pair, as_predicate, two_frames
 from streamjoin.spark.typing import SparkTyping
 
 
@@ -85,6 +85,11 @@ class Many(Pair):
         for part in conjuncts(None if where is None else as_predicate(where)):
             if isinstance(part, Theta):
                 texts.append(part.text)
+            elif isinstance(part, ColumnCondition):
+                raise UnsupportedError(
+                    f"a condition as a Column over {len(self.inputs)} frames: a Column is read over two",
+                    hint='write it as SQL text over in0, in1, ...: where="in0.a < in2.b"',
+                )
             elif isinstance(part, Of):
                 between.append(self._between(part.predicate, *self._inputs_of(part)))
             elif isinstance(part, Equals):  # a path through all is enough
