@@ -36,11 +36,11 @@ from streamjoin.plan.multi_join import Between, MultiJoin, for_all
 from streamjoin.plan.naming import name_columns
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Stream
-from tests.interpreter import PlainTyping
 from streamjoin.runtime.lateness import Slack
 from streamjoin.runtime.naming import LATE_FLAG
 from tests import oracle
 from tests.in_process import Troubled, source
+from tests.interpreter import PlainTyping
 from tests.simulator import (
     SCHEMA,
     _band,

@@ -24,10 +24,10 @@ CHAINS = {
     "WHERE A.k = B.k AND B.k = C.k",
     "three by two keys": "SELECT A.v AS a, B.v AS b, C.v AS c FROM A [RANGE 4] JOIN B [ROWS 3] ON A.s = B.s "
     "JOIN C [NOW] ON B.j = C.j",
-    "four by band, and more": "SELECT A.v AS a, B.v AS b, C.v AS c, D.v AS d FROM A [RANGE 4], B [RANGE 3], "
-    "C [RANGE 5], D [RANGE 2] WHERE A.k = B.k AND abs(B.v - C.v) <= 1 AND C.j = D.j AND A.v < D.v",
-    "five by key": "SELECT A.v AS a, B.v AS b, C.v AS c, D.v AS d, E.v AS e FROM A [RANGE 2], B [RANGE 2], "
-    "C [RANGE 2], D [RANGE 2], E [ROWS 2] WHERE A.k = B.k AND A.k = C.k AND A.k = D.k AND D.k = E.k",
+    "four by band, and more": "SELECT A.v AS a, B.v AS b, C.v AS c, D.v AS d FROM A [RANGE 15], B [RANGE 15], "
+    "C [RANGE 15], D [RANGE 15] WHERE A.k = B.k AND abs(B.v - C.v) <= 1 AND C.j = D.j AND A.v < D.v",
+    "five by key": "SELECT A.v AS a, B.v AS b, C.v AS c, D.v AS d, E.v AS e FROM A [RANGE 15], B [RANGE 15], "
+    "C [RANGE 15], D [RANGE 15], E [ROWS 4] WHERE A.k = B.k AND A.k = C.k AND A.k = D.k AND D.k = E.k",
     "grouped": "SELECT A.k AS k, count(*) AS n FROM A [RANGE 4], B [RANGE 3], C [RANGE 5] "
     "WHERE A.k = B.k AND B.k = C.k GROUP BY A.k",
 }
@@ -44,7 +44,10 @@ def below(relation: Relation, kind: type) -> list:
 
 def drawn(rng: random.Random, rows: int) -> list[dict]:
     made = [
-        {"ts": ts, "k": rng.choice([0, 1, 2, None]), "j": rng.randint(0, 2), "s": rng.choice("ab"), "v": rng.randint(0, 9) / 2}
+        {
+            "ts": ts, "k": rng.choice([0, 1, 2, None]), "j": rng.randint(0, 2), "s": rng.choice("ab"),
+            "v": rng.randint(0, 9) / 2,
+        }
         for ts in rng.sample(range(30), rows)
     ]  # fmt: skip
     return sorted(made, key=lambda row: row["ts"])
@@ -52,7 +55,7 @@ def drawn(rng: random.Random, rows: int) -> list[dict]:
 
 def left(relation: Relation, rows: dict[str, list[dict]], buckets: int, seed: int) -> Counter:
     """What leaves when all rows come in four micro-batches."""
-    names = {name: SCHEMA for name in rows}
+    names = dict.fromkeys(rows, SCHEMA)
     plan = plan_of(relation, names, dict.fromkeys(names, 30), Leaving(buckets=buckets))
     running, found = Troubled(plan, rng=random.Random(seed), trouble=0.2), []
     for part in range(4):
@@ -69,13 +72,15 @@ def test_oracle_a_chain_says_what_the_cascade_says(name: str) -> None:
     (join,) = below(at_once, MultiJoin)
     assert not below(at_once, Join)
     read = NAMES[: len(join.parts)]
-    for seed in range(4):
+    found = 0
+    for seed in range(3):
         rng = random.Random(seed)
         rows = {each: drawn(rng, 12 if len(read) < 5 else 8) for each in read}
         expected = left(tree, rows, 1, seed)
+        found += expected.total()
         assert left(at_once, rows, rng.choice([1, 2, 3]), seed) == expected
         assert left(cascade_of(join), rows, 1, seed) == left(join, rows, 2, seed)
-    assert expected, "the example itself is wrong: nothing leaves"
+    assert found, "the example itself is wrong: nothing leaves"
 
 
 def test_only_inner_joins_become_one() -> None:

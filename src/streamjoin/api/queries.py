@@ -21,9 +21,7 @@ from streamjoin.spark.calls.pairs import two_frames
 from streamjoin.spark.calls.tree import TreeCall
 
 
-def run_cql(
-    text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, nway: str, options: Options
-) -> DataFrame:
+def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, nway: str, options: Options) -> DataFrame:
     """The result of a CQL query over frames by name."""
     way = one_of(nway, Nway, "nway")
     inputs = inputs_of(frames, options, "stream")

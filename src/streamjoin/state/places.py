@@ -91,7 +91,8 @@ def _holder(rows: Batch) -> Indices:
 
 def _proof(rows: Batch) -> pa.Table:
     assert rows.proof is not None
-    return rows.proof
+    # Its columns are told by place: after a restart they have other names.
+    return rows.proof.rename_columns([str(number) for number in range(rows.proof.num_columns)])
 
 
 def _value(number: int) -> Callable[[Batch], npt.NDArray[Any]]:
