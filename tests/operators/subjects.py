@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, NearestOf, Overlaps, Within
-from streamjoin.operators import AsofJoin, BestMatchJoin, Judging, NearestJoin, TemporalJoin, Verdict
+from streamjoin.operators import AsofJoin, BestMatchJoin, Judging, NearestJoin, NwayJoin, TemporalJoin, Verdict
 from streamjoin.operators.contract import side_by_side
 from streamjoin.state import Batch, GridAxis, KeyTest, Matching, ValueTest
+from streamjoin.state.links import Link
 from tests.contract import Arrivals, Subject
 from tests.state.making import PAYLOAD, batch
 
@@ -52,6 +53,15 @@ def joined(
             )
             sides.append(_in_order_of_arrival(rng, slack, side))
         return sides[0], sides[1]
+
+    return draw
+
+
+def many(inputs: int, columns: Columns, **options: object) -> Callable[[random.Random, int], Arrivals]:
+    """Rows for a join of so many inputs."""
+
+    def draw(rng: random.Random, slack: int) -> Arrivals:
+        return tuple(joined(columns, **options)(rng, slack)[0] for _ in range(inputs))  # type: ignore[arg-type]
 
     return draw
 
@@ -170,6 +180,11 @@ def _join(name: str, draw: Draw, matching: Matching, **options: object) -> Subje
     return Subject(name, config, draw, ordered=config.emit == "ordered")
 
 
+def _nway(name: str, draw: Callable[[random.Random, int], Arrivals], inputs: int, **options: object) -> Subject:
+    config = NwayJoin((PAYLOAD,) * inputs, **options)  # type: ignore[arg-type]
+    return Subject(name, config, draw, ordered=config.emit == "ordered")
+
+
 def _asof(name: str, draw: Draw, choice: AsOf, **options: object) -> Subject:
     config = AsofJoin(choice, SCHEMAS, **options)
     return Subject(name, config, draw, ordered=config.emit == "ordered")
@@ -225,6 +240,13 @@ def _judging(name: str, how: str, outer: str, *numbers: int, ordered: bool = Fal
     return Subject(name, config, judged(outer, len(numbers)), ordered, bounded={0: candidates})
 
 
+# A chain of bands over one column, a ring of bands, boxes that all have a point in common, and a path whose middle is
+# asked by two columns.
+_CHAIN = (Link(0, 1, BAND), Link(1, 2, BAND))
+_RING = (*_CHAIN, Link(0, 2, replace(BAND, below=0.2)))
+_BOXES = tuple(Link(one, two, BOX) for one in range(3) for two in range(one + 1, 3))
+_TWO_COLUMNS = (Link(0, 1, BAND), Link(2, 1, BAND, (0, 1)), Link(1, 3, NEAR))
+
 _EVENTS = {"matching": Matching(INTERVAL, timed=False), "validity": False}
 
 SUBJECTS = (
@@ -253,6 +275,15 @@ SUBJECTS = (
     _join("left of copies", COPIED, Matching(BAND), how="left", replicated=(True, False)),
     _join("full of copies by snapshot", COPIED, Matching(BAND), how="full", outer="snapshot", replicated=(True, True)),
     _join("semi of copies", COPIED, Matching(BAND), how="semi", replicated=(True, False)),
+    _nway("three by time", many(3, _tenths(0), groups=3), 3),
+    _nway("three by time, in small chunks", many(3, _tenths(0), groups=3), 3, chunk=2),
+    _nway("three by time, outputs in order", many(3, _tenths(0), groups=3), 3, emit="ordered"),
+    _nway("three by time, inputs in order", many(3, _tenths(0), groups=3), 3, emit="ordered", hold="inputs"),
+    _nway("three by keys with proof", many(3, _tenths(0), groups=3, proof=True), 3, proved=1),
+    _nway("three in a chain of bands", many(3, _tenths(1), marked=True), 3, links=_CHAIN),
+    _nway("three in a ring of bands, in order", many(3, _tenths(1)), 3, links=_RING, emit="ordered"),
+    _nway("three boxes", many(3, _boxes), 3, links=_BOXES, common=(0, 0, 0)),
+    _nway("four by two columns", many(4, _tenths(2)), 4, links=_TWO_COLUMNS),
     _asof("as of, backward", histories(None), AsOf()),
     _asof("as of, backward, in order", histories(4), AsOf(tolerance=4), emit="ordered"),
     _asof("as of, strictly backward, keys with proof", histories(None, proof=True), AsOf(exact=False), how="inner"),

@@ -40,4 +40,7 @@ def test_only_configurations_that_keep_alike_share_a_fingerprint() -> None:
         for one, two in itertools.combinations(SUBJECTS, 2)
         if one.config.fingerprint == two.config.fingerprint
     ]
-    assert shared == [{"inner by time", "inner by time, in small chunks"}]
+    assert shared == [
+        {"inner by time", "inner by time, in small chunks"},
+        {"three by time", "three by time, in small chunks"},
+    ]

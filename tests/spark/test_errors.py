@@ -97,8 +97,9 @@ OPTIONS: dict[str, Wrong] = {
 
 UNSUPPORTED: dict[str, Wrong] = {
     "three frames": (
-        lambda frames: sj.join([frames.long] * 3, by="ts"), "this version joins two frames, got 3",
-        "join two, then join the result with the next",
+        lambda frames: sj.join_interval([frames.long] * 3, on="ts", lower=0, upper=1),
+        "this join takes two frames, got 3",
+        "join two, then join the result with the next; sj.join takes any number",
     ),
     "theta outside the subset in an outer join": (
         join(where=sj.theta("l.speed > 1 AND upper(l.name) = r.name"), how="left"),

@@ -14,6 +14,8 @@ OutputMode = Literal["append", "changelog"]
 Method = Literal["direct", "negative"]
 ToStream = Literal["istream", "dstream", "rstream"]
 Hold = Literal["outputs", "inputs"]
+# How more than two inputs are joined: by one operator, or by one for every two.
+Nway = Literal["at once", "cascade"]
 LatePolicy = Literal["drop", "fail", "output", "join"]
 InvalidPolicy = Literal["fail", "drop", "output"]
 

@@ -220,6 +220,30 @@ class Theta(Predicate):
 
 
 @dataclass(frozen=True)
+class Of(Predicate):
+    """A predicate between two inputs of a join of many, by number: the first is its left side.
+
+    >>> Of(Equals("k", "k"), (1, 2)).inputs
+    (1, 2)
+    """
+
+    predicate: Predicate
+    inputs: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        two = isinstance(self.inputs, tuple | list) and len(self.inputs) == 2
+        whole = two and all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in self.inputs)
+        if not whole or self.inputs[0] == self.inputs[1]:
+            raise CallError(
+                f"of takes the numbers of two different inputs, got {self.inputs!r}", hint="for example of=(0, 1)"
+            )
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+
+    def columns(self, number: int) -> tuple[Column, ...]:
+        return self.predicate.columns(number)
+
+
+@dataclass(frozen=True)
 class Conjunction(Predicate):
     """All of several predicates."""
 
@@ -238,28 +262,43 @@ def conjuncts(predicate: Predicate | None) -> tuple[Predicate, ...]:
 
 
 @says_what_fits
-def equals(left: Column, right: Column | None = None) -> Equals:
+def equals(left: Column, right: Column | None = None, *, of: tuple[int, int] | None = None) -> Any:
     """Equality of `left` on input 0 with `right` (the same name, unless given) on input 1.
+
+    In a join of more than two inputs it is for all of them, or with `of` for these two.
 
     >>> equals("k").right
     'k'
     """
-    return Equals(left, left if right is None else right)
+    return _of(Equals(left, left if right is None else right), of)
 
 
 @says_what_fits
-def band(left: Column, right: Column | None = None, *, below: Any, above: Any, closed: Closed = "both") -> Band:
+def band(
+    left: Column,
+    right: Column | None = None,
+    *,
+    below: Any,
+    above: Any,
+    closed: Closed = "both",
+    of: tuple[int, int] | None = None,
+) -> Any:
     """`left - below <= right <= left + above`, tested on the difference.
+
+    In a join of more than two inputs it is for every two of them, the one with the smaller number on the left, or with
+    `of` for these two.
 
     >>> band("bid", "ask", below=0.5, above=0.5).closed
     'both'
     """
-    return Band(left, left if right is None else right, below, above, closed)
+    return _of(Band(left, left if right is None else right, below, above, closed), of)
 
 
 @says_what_fits
-def overlaps(left: Any, right: Any) -> Overlaps:
+def overlaps(left: Any, right: Any, *, of: tuple[int, int] | None = None) -> Any:
     """Overlap of half-open value intervals: `overlaps("lo", "hi")`, or a pair of columns for each side.
+
+    In a join of more than two inputs all share a point, or with `of` these two do.
 
     >>> overlaps("lo", "hi") == overlaps(("lo", "hi"), ("lo", "hi"))
     True
@@ -270,19 +309,28 @@ def overlaps(left: Any, right: Any) -> Overlaps:
         left = right = (left, right)
     if len(left) != 2 or len(right) != 2:
         raise CallError(f"an interval has two ends, got {left!r} and {right!r}", hint='overlaps("lo", "hi")')
-    return Overlaps(left, right)
+    return _of(Overlaps(left, right), of)
 
 
 @says_what_fits
-def within(left: Any, right: Any = None, *, radius: float, metric: Metric = "euclidean") -> Within:
+def within(
+    left: Any,
+    right: Any = None,
+    *,
+    radius: float,
+    metric: Metric = "euclidean",
+    of: tuple[int, int] | None = None,
+) -> Any:
     """A distance of at most `radius` over the axes `left` of input 0 and `right` (the same, unless given) of input 1.
+
+    In a join of more than two inputs it is for every two of them, or with `of` for these two.
 
     >>> within(("x", "y"), radius=5.0).metric
     'euclidean'
     """
     left = left if isinstance(left, tuple) else (left,)
     right = left if right is None else right if isinstance(right, tuple) else (right,)
-    return Within(left, right, radius, metric)
+    return _of(Within(left, right, radius, metric), of)
 
 
 @says_what_fits
@@ -293,6 +341,10 @@ def theta(text: str) -> Theta:
     Theta(text='l.a < r.b')
     """
     return Theta(text)
+
+
+def _of(predicate: Predicate, inputs: tuple[int, int] | None) -> Predicate:
+    return predicate if inputs is None else Of(predicate, inputs)
 
 
 def exact_difference(a: Values, b: Values) -> Values:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,8 +16,9 @@ from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.api.arguments import Bound, ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike, gathers
 from streamjoin.errors import CallError
 from streamjoin.spark.calls.joins import run_interval, run_join, run_overlap
+from streamjoin.spark.calls.many import run_many
 from streamjoin.spark.calls.options import Joining, listed
-from streamjoin.spark.calls.pairs import as_predicate, two_sides
+from streamjoin.spark.calls.pairs import as_predicate, two_frames, two_sides
 
 
 @gathers(Joining)
@@ -40,14 +42,15 @@ def join(
     idle_after: Length | None = None,
     timers: bool = False,
     invalid: PerInput[InvalidPolicy] = "fail",
-    suffix: str = "_right",
+    suffix: str | Sequence[str] = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     cell: Any = None,
+    nway: str = "at once",
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
-    """Join two frames over time and values: `sj.join(a, b, ...)`, or `sj.join([a, b], ...)`, as in all joins.
+    """Join frames over time and values: `sj.join(a, b, ...)`, or `sj.join([a, b, c], ...)` with any number of them.
 
     Parameters (all by keyword). Wherever a column may stand, it is a name, SQL text or a Column
         time        the time column: a timestamp, date or integer; one, or one per input; or `sj.arrival()`
@@ -69,13 +72,17 @@ def join(
         idle_after  an input that delivers nothing for so long no longer holds results back: "30 seconds"
         timers      look for idle inputs also when nothing is delivered at all; such a query never runs dry
         invalid     rows without time, or ending before they begin: "fail", "drop", or "output" (marked `_invalid`)
-        suffix      for names of input 1 that occur on input 0 too
+        suffix      for names of input 1 that occur on input 0 too; of more inputs a list, by default _2, _3, ...
         validity    the names of the result's validity columns
         buckets     how many buckets the work is cut into; by default as many as tasks can run at once
         cell        the cell size of the grid that spreads joins without equality keys; a duration over times
+        nway        of more than two frames: joined "at once", or in a "cascade" of joins of two
         schemas     the columns of the inputs, a StructType or text ("k int, ts timestamp") for each, where Spark cannot
                     be asked: inside a declarative pipeline. Only these columns are read
         streaming   whether the inputs are streams, True or False or one per input, where Spark cannot be asked
+
+    More than two frames are joined inner, by predicates for all of them, or with `of=` for two of them:
+    `where=sj.equals("k", of=(0, 1)) & sj.band("v", below=1, above=1, of=(1, 2))`.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
@@ -91,6 +98,10 @@ def join(
     +---+-----+--------+---+----------+--------+
     <BLANKLINE>
     """
+    if len(two_frames([left, right])) > 2:
+        return run_many([left, right], time, window, where, outer, joining, nway)
+    if nway != "at once":
+        raise CallError(f"nway={nway!r} says how more than two frames are joined, got two", hint="leave it out")
     return run_join([left, right], time, window, where, outer, joining)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from streamjoin.algebra import Validity, Window
+from streamjoin.algebra.policy import Nway, one_of
 from streamjoin.errors import CallError, UnknownColumnError
 from streamjoin.language import parse_cql
+from streamjoin.plan.multi_join import joins_at_once
 from streamjoin.plan.relation import Query, Relation, Stream, streams_of
 from streamjoin.plan.rules import optimise
 from streamjoin.plan.types import arrow_schema
@@ -19,15 +21,17 @@ from streamjoin.spark.calls.pairs import two_frames
 from streamjoin.spark.calls.tree import TreeCall
 
 
-def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, options: Options) -> DataFrame:
+def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, nway: str, options: Options) -> DataFrame:
     """The result of a CQL query over frames by name."""
+    way = one_of(nway, Nway, "nway")
     inputs = inputs_of(frames, options, "stream")
     given = per_source(time, list(inputs), "time", None)
     times = {name: _time_of_stream(part, given[name], isinstance(time, Mapping)) for name, part in inputs.items()}
     schemas = {name: arrow_schema(part.fields) for name, part in inputs.items()}
     query = parse_cql(text, schemas, times=times, args=args)
     _check_times_are_read(query.relation, time, {name for name, part in inputs.items() if times[name] in part.hidden})
-    best = Query(optimise(query.relation, schemas), query.to_stream)
+    relation = optimise(query.relation, schemas)
+    best = Query(relation if way == "cascade" else joins_at_once(relation), query.to_stream)
     return TreeCall(inputs, best, query.relation, options).run()
 
 

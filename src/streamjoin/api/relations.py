@@ -44,6 +44,7 @@ def cql(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    nway: str = "at once",
     schemas: PerStream[SchemaLike | None] = None,
     streaming: PerStream[bool | None] = None,
     **streams: DataFrame,
@@ -70,6 +71,7 @@ def cql(
                     the same result, and a changelog is always by the second
         validity    the names of the result's validity columns
         buckets     how many buckets each operator is cut into; by default as many as tasks can run at once
+        nway        a chain of inner joins runs "at once", as one operator, or as a "cascade" of joins of two
         schemas, streaming   as for `join`; a dict from a stream's name to what is known of it
         every other name is a stream of the query: `R=frame`
 
@@ -96,7 +98,7 @@ def cql(
         check_frame(value, f"{name}, which is no option of cql but a stream,")
     if not streams:
         raise CallError("a query needs its streams by name", hint='sj.cql(spark, "SELECT * FROM R [NOW]", R=frame)')
-    return run_cql(text, streams, time, args, options)
+    return run_cql(text, streams, time, args, nway, options)
 
 
 @gathers(Options)

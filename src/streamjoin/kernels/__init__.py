@@ -25,6 +25,7 @@ from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
 from streamjoin.kernels.per_group import renumbered, with_room
+from streamjoin.kernels.products import expand_lists, lists_of, sweep_products
 from streamjoin.kernels.ring import move_rings, push_rings
 from streamjoin.kernels.sorting import merge_order, order_keys, sort_order
 from streamjoin.kernels.staircase import cheapest_step
@@ -53,12 +54,14 @@ __all__ = [
     "combine_hashes",
     "count_cells",
     "cut_pieces",
+    "expand_lists",
     "expired_mask",
     "fold_counts",
     "fold_heaps",
     "fold_sums",
     "hash_bytes",
     "hash_integers",
+    "lists_of",
     "merge_order",
     "move_rings",
     "multiplicity_sweep",
@@ -72,6 +75,7 @@ __all__ = [
     "sort_order",
     "spread_over_buckets",
     "successors",
+    "sweep_products",
     "undominated",
     "with_room",
     "within_pairs",

@@ -23,6 +23,7 @@ from streamjoin.kernels.multiplicity import multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import Indices
+from streamjoin.kernels.products import expand_lists, lists_of, sweep_products
 from streamjoin.kernels.ring import move_rings, push_rings
 from streamjoin.kernels.sorting import _SMALL, merge_order, sort_order
 from streamjoin.kernels.staircase import cheapest_step
@@ -39,10 +40,13 @@ def load_kernels() -> None:
         boxed = (zero, zero, lo, np.zeros((1, 1)))
         list(box_pairs(boxed, boxed, far=kind(0), reach=np.zeros(1)))
         merge_order(zero, zero, lo, np.array([0, 1]))
+        list(sweep_products([(zero, lo, hi, zero, one)] * 2, timed=True))
+        list(expand_lists((zero, lo, hi, zero, one), (np.array([0, 1]), lo, hi, zero, one), bounded=True, timed=True))
         sort_order([np.arange(_SMALL).astype(kind)])
     axes = np.zeros((1, 2))
     side = (zero, zero, axes, zero, one)
     list(within_pairs(side, side, radius=0.0, metric="euclidean", timed=True))
+    lists_of(zero, 1)
     expired_mask(zero, 0)
     before((zero, zero), (zero, zero), strict=True)
     after((zero, zero), (zero, zero), strict=True)

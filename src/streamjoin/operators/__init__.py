@@ -9,6 +9,7 @@ from streamjoin.operators.multiplicity import Multiplicity
 from streamjoin.operators.nearest import NearestJoin
 from streamjoin.operators.negative_join import NegativeJoin
 from streamjoin.operators.negative_window import NegativeWindow
+from streamjoin.operators.nway_join import NwayJoin
 from streamjoin.operators.passing import Passing
 from streamjoin.operators.row_window import RowWindow
 from streamjoin.operators.temporal_join import TemporalJoin
@@ -28,6 +29,7 @@ __all__ = [
     "NearestJoin",
     "NegativeJoin",
     "NegativeWindow",
+    "NwayJoin",
     "Operator",
     "Output",
     "Passing",

@@ -29,9 +29,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from streamjoin.algebra import Progress
@@ -46,6 +47,15 @@ RowsName = Literal["late", "candidate", "witness"]
 
 # Of rows of an input that may also have gone to other buckets: which of them are at home in this one.
 HomeTest = Callable[[int, Batch], Mask]
+
+
+@runtime_checkable
+class OwnerOfPoints(Protocol):
+    """Says by one point of each to which bucket results belong, whatever number of members they have."""
+
+    def owns(self, points: npt.NDArray[Any]) -> Mask:
+        """Which of the points lie in this bucket."""
+        ...
 
 
 @dataclass(frozen=True)

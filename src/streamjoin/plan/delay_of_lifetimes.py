@@ -10,6 +10,7 @@ from streamjoin.errors import CallError
 from streamjoin.operators import NegativeWindow
 from streamjoin.operators.temporal_join import TRACKED
 from streamjoin.plan.condition import one_column
+from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
     Aggregation,
@@ -133,6 +134,9 @@ class LifetimesDelay:
                 return self._until(relation.child)
             case Union():
                 raise self._apart()
+            case MultiJoin():
+                moving = [child for child in relation.children if is_moving(self.plan, child)]
+                return max((self._until(child) for child in moving), default=0)
             case Join():
                 moving = [child for child in relation.children if is_moving(self.plan, child)]
                 undecided = 0 if relation.how == "inner" else self._longest_undecided(relation)
@@ -171,7 +175,7 @@ class LifetimesDelay:
             case Distinct() | Difference() | Intersection():
                 times = self._times(relation).values()
                 return min((time.length for time in times if time.sure and time.length is not None), default=None)
-            case Join():
+            case Join() | MultiJoin():
                 lengths = [self._length(child) for child in relation.children]
                 if relation.how == "inner":
                     return min((length for length in lengths if length is not None), default=None)
@@ -235,15 +239,15 @@ class LifetimesDelay:
                 return {name: own[column] for name, column in texts if column in own}
             case Union():
                 return self._times_of_union(relation)
-            case Join():
+            case Join() | MultiJoin():
                 return self._times_of_join(relation)
         kept = relation.keys if isinstance(relation, Aggregation) else relation.columns
         times = self._times(relation.children[0])
         return {name: replace(time, made=True) for name, time in times.items() if name in kept}
 
-    def _times_of_join(self, join: Join) -> dict[str, TimeColumn]:
+    def _times_of_join(self, join: Join | MultiJoin) -> dict[str, TimeColumn]:
         found = {}
-        for child, sure in zip(join.children, _SURE.get(join.how, (True, True)), strict=True):
+        for child, sure in zip(join.children, _SURE.get(join.how, (True,) * len(join.children)), strict=True):
             for name, time in self._times(child).items():
                 found[name] = replace(time, made=True, sure=time.sure and sure)
         return {name: time for name, time in found.items() if name in join.columns}

@@ -20,6 +20,7 @@ from streamjoin.operators import (
     NearestJoin,
     NegativeJoin,
     NegativeWindow,
+    NwayJoin,
     Passing,
     RowWindow,
     StreamOf,
@@ -69,6 +70,58 @@ def _negative_join(part: Part) -> Told:
     return Told(
         f"join of plus and minus tuples, how={join.how}", brief, kept=("a row is kept until its minus tuple comes",)
     )
+
+
+def _nway(part: Part) -> Told:
+    join = part.node.config
+    inputs = range(len(join.schemas))
+    keys = list(dict.fromkeys(part.called_all(number, part.binding(number).keys) for number in inputs))
+    texts = [f"equal {' = '.join(keys)}"] if any(keys) else []
+    if join.common is not None:
+        texts.append(f"a point that all have in common, of {_interval(part, join)}")
+    for link in join.links:
+        if not join.graph.is_common(link):
+            texts.append(_link(part, link))
+    alone = _unconnected(join)
+    if alone and not any(keys):
+        texts.append(f"validity alone for input {' and input '.join(map(str, alone))}")
+    matches = " and ".join(texts) or "validity alone"
+    details = (
+        ("emission", join.emit + (f", holding {join.hold}" if join.emit == "ordered" else "")),
+        ("matches by", matches),
+        ("asks", "the areas of all other inputs, those first in which rows have found fewest so far"),
+    )
+    kept = "a row is kept until the progress of all other inputs reaches its end"
+    kept = kept if join.validity else "no time: every row is kept"
+    told = f"join of {len(inputs)} inputs at once, how=inner{'' if join.validity else ', without validity'}"
+    return Told(told, matches, details, (kept,) * len(inputs))
+
+
+def _interval(part: Part, join: Any) -> str:
+    link = next(link for link in join.links if join.graph.is_common(link))
+    return f"[{part.called_all(link.one, link.predicate.left)})"
+
+
+def _link(part: Part, link: Any) -> str:
+    """A predicate between two of the inputs."""
+    one, two, predicate = link.one, link.two, link.predicate
+    if isinstance(predicate, Band):
+        ends = ((one, predicate.left), (two, predicate.right))
+        a, b = (f"{part.called(number, str(name))} of input {number}" for number, name in ends)
+        if predicate.below == predicate.above == 0:
+            return f"{a} = {b}"
+        left, right = "[" if predicate.low_closed else "(", "]" if predicate.high_closed else ")"
+        low, high = (in_units(bound, part.kind(one, predicate.left)) for bound in (-predicate.below, predicate.above))
+        return f"{b} - {a} in {left}{low}, {high}{right}"
+    a, b = (f"({part.called_all(n, side)}) of input {n}" for n, side in ((one, predicate.left), (two, predicate.right)))
+    if isinstance(predicate, Overlaps):
+        return f"{a} overlaps {b}"
+    return f"{predicate.metric} distance of {a} and {b} at most {predicate.radius:g}"
+
+
+def _unconnected(join: Any) -> list[int]:
+    """Inputs that no predicate joins with any other."""
+    return [number for number in range(len(join.schemas)) if not any(link.joins(number) for link in join.links)]
 
 
 def _matches(part: Part, matching: Any) -> str:
@@ -233,6 +286,7 @@ DESCRIBERS: Final[dict[type, Callable[[Part], Told]]] = {
     NearestJoin: _nearest,
     BestMatchJoin: _best_match,
     NegativeJoin: _negative_join,
+    NwayJoin: _nway,
     RowWindow: _row_window,
     NegativeWindow: _negative_window,
     Multiplicity: _multiplicity,

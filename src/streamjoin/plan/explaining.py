@@ -48,7 +48,7 @@ def _is_one_join(plan: PhysicalPlan) -> bool:
     judged = all(isinstance(node.config, Judging) for stage in court for node in stage.nodes)
     config = first.nodes[0].config
     join = hasattr(config, "how") and not isinstance(config, NegativeJoin)
-    return judged and join and len(plan.sources) == 2
+    return judged and join and len(plan.sources) == len(first.nodes[0].feeds)
 
 
 # -- one join ----------------------------------------------------------------------------------------------------------

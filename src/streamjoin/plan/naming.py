@@ -23,18 +23,19 @@ def name_columns(
     *,
     by: Sequence[str],
     how: How,
-    suffix: str,
+    suffix: str | Sequence[str],
     validity: tuple[str, str] | None,
     flags: tuple[str, ...] = (),
     changelog: bool = False,
 ) -> tuple[OutputColumn, ...]:
-    """The columns of the result of joining inputs with these columns.
+    """The columns of the result of joining inputs with these columns; `suffix` may be one of each input but the first.
 
     >>> kinds = {"k": pa.int64(), "v": pa.int64()}
     >>> named = name_columns([["k", "v"]] * 2, [kinds] * 2, by=["k"], how="inner", suffix="_right", validity=None)
     >>> [column.name for column in named]
     ['k', 'v', 'v_right']
     """
+    suffixes = ["", *([suffix] * (len(columns) - 1) if isinstance(suffix, str) else suffix)]
     left_only = how in ("semi", "anti")
     members = range(1 if left_only else len(columns))
     out = []
@@ -49,11 +50,11 @@ def name_columns(
                 continue
             public = name
             if number > 0 and name.lower() in before:
-                public = name + suffix
+                public = name + suffixes[number]
                 if public.lower() in taken or public.lower() in beside:
                     raise CallError(
                         f"the result would have two columns {public!r}: {name!r} of input {number} with the suffix "
-                        f"{suffix!r}, and another one",
+                        f"{suffixes[number]!r}, and another one",
                         hint="choose another suffix=, or rename a column",
                     )
             taken.add(public.lower())

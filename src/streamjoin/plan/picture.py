@@ -17,6 +17,7 @@ from streamjoin.algebra import (
     Within,
 )
 from streamjoin.plan.condition import one_column
+from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.relation import (
     Aggregation,
     AsOfJoin,
@@ -70,6 +71,9 @@ def describe(relation: Relation) -> tuple[str, ...]:
         return name, "all" if relation.every else ""
     if isinstance(relation, Join):
         predicates = " AND ".join(describe_predicate(one) for one in relation.predicates)
+        return name, relation.how, predicates, f"theta {relation.theta}" if relation.theta is not None else ""
+    if isinstance(relation, MultiJoin):
+        predicates = " AND ".join(dict.fromkeys(describe_predicate(one.predicate) for one in relation.between))
         return name, relation.how, predicates, f"theta {relation.theta}" if relation.theta is not None else ""
     if isinstance(relation, AsOfJoin):
         sign = {"backward": ">", "forward": "<"}.get(relation.direction, relation.direction)

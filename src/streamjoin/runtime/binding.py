@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Overlaps, Predicate, Within
+from streamjoin.algebra import FOREVER, NEVER, Equals, Overlaps, Predicate, Within
 from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.kernels import hash_integers, order_keys
 from streamjoin.operators import Results
@@ -62,7 +62,9 @@ class RowBinding:
             te = saturating_add(ts, self.forget_after)
         values: list[npt.NDArray[Any]] = []
         for predicate in self.predicates:
-            columns = [number_values(table[name]) for name in predicate.columns(self.number)]
+            coded = isinstance(predicate, Equals)  # of some inputs of a join of many: the code of a key is its value
+            read = [table[name] for name in predicate.columns(self.number)]
+            columns = [group_codes([column], len(ts)) if coded else number_values(column) for column in read]
             if isinstance(predicate, Within):
                 columns = [finite(*column) for column in columns]
             if self.ordered and not values:
@@ -87,9 +89,12 @@ class RowBinding:
     def _proof(self, table: pa.Table) -> pa.Table | None:
         if self.groups or self.ties:
             return table.select([*self.groups, *self.ties])
-        if self.keys and not codes_are_exact([table.schema.field(name).type for name in self.keys]):
-            return table.select(self.keys)
-        return None
+        names = list(self.keys)
+        if names and codes_are_exact([table.schema.field(name).type for name in names]):
+            names = []
+        coded = [str(each.columns(self.number)[0]) for each in self.predicates if isinstance(each, Equals)]
+        names += [name for name in coded if not codes_are_exact([table.schema.field(name).type])]
+        return table.select(names) if names else None
 
     def _ordered(self, values: npt.NDArray[Any], present: Mask) -> tuple[Times, Times]:
         ts = np.where(present, order_keys(values), NEVER)

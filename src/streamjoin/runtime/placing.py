@@ -77,7 +77,8 @@ class Partitioning:
 
     def at_home(self, bucket: int, number: int, batch: Batch) -> Mask:
         """Which rows of input `number` that have come to a bucket are at home there, though they may be elsewhere."""
-        if not self.replicates[number]:
+        copied = self.replicates
+        if not any(copied) or not copied[number]:
             return np.ones(len(batch), np.bool_)
         return np.asarray(self.place(number, batch).homes(len(batch)) == bucket, np.bool_)
 
@@ -111,7 +112,12 @@ class HomePartitioning(Partitioning):
         if number == self.home:
             return Placement(np.arange(len(batch)), bucket_of_cells(cells_of(points, self.cell), self.buckets))
         # Wider than exact by what subtraction and division can round: a cell too many costs a copy, one too few a pair.
-        slack = 1e-6 * self.cell + 1e-15 * _finite(points) + 1e-15 * _finite(below) + 1e-15 * _finite(above)
+        slack = (
+            1e-6 * self.cell
+            + 1e-15 * finite_magnitude(points)
+            + 1e-15 * finite_magnitude(below)
+            + 1e-15 * finite_magnitude(above)
+        )
         with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest double there are no cells
             lowest, highest = points - below - slack, points + above + slack
         # Infinity less infinity could be anything, so the row goes everywhere.
@@ -204,8 +210,11 @@ class ReferencePoint:
 
     def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
         lo_a, lo_b = (a.ts, b.ts) if self.on_time else (a.values[0], b.values[0])
-        reference = np.maximum(lo_a[i], lo_b[j])
-        cells = cells_of(reference, self.cell).reshape(-1, 1)
+        return self.owns(np.maximum(lo_a[i], lo_b[j]))
+
+    def owns(self, points: npt.NDArray[Any]) -> Mask:
+        """Which of the largest starts lie in this bucket."""
+        cells = cells_of(points, self.cell).reshape(-1, 1)
         return np.asarray(bucket_of_cells(cells, self.buckets) == self.bucket, np.bool_)
 
 
@@ -226,7 +235,7 @@ class MatrixPartitioning(Partitioning):
 
     def place(self, number: int, batch: Batch, hashes: Indices | None = None) -> Placement:
         rows, columns = self.shape
-        content = _content_hash(batch)
+        content = content_hash(batch)
         if number == 0:
             line, copies = modulo(content, rows), columns
         else:
@@ -241,7 +250,7 @@ class MatrixPartitioning(Partitioning):
         return f"matrix of {rows} x {columns} buckets: input 0 {columns} times, input 1 {rows} times"
 
 
-def _finite(numbers: Any) -> Any:
+def finite_magnitude(numbers: Any) -> Any:
     """Magnitudes, 0 where infinite."""
     return np.where(np.isfinite(numbers), np.abs(numbers), 0.0)
 
@@ -250,7 +259,7 @@ def modulo(hashes: Indices, buckets: int) -> Indices:
     return (hashes.view(np.uint64) % np.uint64(buckets)).astype(np.int64)
 
 
-def _content_hash(batch: Batch) -> Indices:
+def content_hash(batch: Batch) -> Indices:
     """A hash of a row's content: its times, and its payload as far as that is numbers."""
     columns: list[npt.NDArray[Any]] = [batch.ts, batch.te, batch.group, *batch.values]
     for column in batch.payload.columns:

@@ -60,10 +60,11 @@ class JoinParts:
     times: tuple[tuple[str, int], ...] = ()
 
     @property
-    def followed(self) -> tuple[bool, bool]:
+    def followed(self) -> tuple[bool, ...]:
         """Of each input, whether its rows' fate is decided in a second stage."""
-        one, two = getattr(self.config, "replicated", (False, False))  # plus and minus tuples have no copies
-        return one, two
+        # Plus and minus tuples have no copies.
+        copied: tuple[bool, ...] = getattr(self.config, "replicated", (False,) * len(self.payload))
+        return copied
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,12 @@ from streamjoin.plan.lowering.choosing_joins import LOWERINGS
 from streamjoin.plan.lowering.closing import Closing
 from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed, sharing
 from streamjoin.plan.lowering.joining import JoinParts, Setting
+from streamjoin.plan.lowering.multi_joins import ManySides, lower_multi_join
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.predicates import Sides
 from streamjoin.plan.lowering.recall import bound_to
 from streamjoin.plan.lowering.streams import Streams, TimeLine
+from streamjoin.plan.multi_join import MultiJoin, cascade_of
 from streamjoin.plan.relation import EVENT_JOINS, IntervalJoin, Join, Relation, Stream, event_times, operator_of
 from streamjoin.plan.types import Fields, Typing, names_of, type_of
 from streamjoin.runtime.fragment import Entry, Inner, Node
@@ -56,6 +58,17 @@ class JoinLowering(ABC):
     def negative(self) -> bool:
         """Whether lifetimes are managed by plus and minus tuples."""
         return self.leaving.method == "negative"
+
+    def lower_multi_join(self, join: MultiJoin, needed: frozenset[str]) -> Lowered:
+        """The tuples of a join of many."""
+        if self.negative:  # plus and minus tuples are joined two by two
+            return self.lower(cascade_of(join), needed)
+        asked = needed | join.decides_by
+        children = [self.lower(child, asked & frozenset(child.columns)) for child in join.children]
+        sides = ManySides(children, self.typing)
+        parts = lower_multi_join(join, sides, needed, self._setting(join, children))
+        joined = self._joined(parts, sides.parts)
+        return joined if join.theta is None else joined.selected(join.theta)
 
     def lower_join(self, join: Any, needed: frozenset[str]) -> Lowered:
         """The pairs of a join, whatever kind it is."""
@@ -110,7 +123,7 @@ class JoinLowering(ABC):
             )
         return Lowered((replace(feed, read_by=(time, behind.get(time, 0))),))
 
-    def _setting(self, join: Relation, children: tuple[Lowered, Lowered]) -> Setting:
+    def _setting(self, join: Relation, children: Sequence[Lowered]) -> Setting:
         late = tuple("join" if _joins_late(child) else "drop" for child in children)
         last = join is self.top
         plain = all(isinstance(feed, SourceFeed) for child in children for feed in child.feeds)
@@ -121,9 +134,9 @@ class JoinLowering(ABC):
         return Setting(emit, late, changelog, self.leaving.buckets, self.time.axis, not plain)  # type: ignore[arg-type]
 
     def _joined(self, parts: JoinParts, children: Sequence[Lowered]) -> Lowered:
-        """A join of two inputs as a node of a draft: that of a child, where their rows meet already."""
+        """A join as a node of a draft: that of a child, where their rows meet already."""
         left_only = parts.how in ("semi", "anti")
-        fields = parts.payload[0] if left_only else (*parts.payload[0], *parts.payload[1])
+        fields = parts.payload[0] if left_only else tuple(each for payload in parts.payload for each in payload)
         names = names_of(fields)
         producer = self._producer()
         draft = Draft(parts.partitioning.buckets)
@@ -175,7 +188,8 @@ def _placed_by(
     """By which columns of the result its rows are where they are. Padded rows have none of the other side's."""
     if not keys or type(parts.partitioning) is not Partitioning:
         return ()
-    sides = {"inner": (0, 1), "left": (0,), "semi": (0,), "anti": (0,), "right": (1,), "full": ()}[parts.how]
+    every = tuple(range(len(parts.payload)))
+    sides = {"inner": every, "left": (0,), "semi": (0,), "anti": (0,), "right": (1,), "full": ()}[parts.how]
     tuples = (tuple(key[number] for key in keys) for number in sides)
     return tuple(each for each in tuples if set(each) <= set(names))
 

@@ -29,6 +29,7 @@ from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed
 from streamjoin.plan.lowering.joins import JoinLowering
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.recall import check_recall
+from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
     Aggregation,
@@ -110,6 +111,8 @@ class Lowering(JoinLowering):
                 return self._set("intersect all" if relation.every else "intersect", relation)
             case OfPairs():
                 return self.lower_join(relation, needed)
+            case MultiJoin():
+                return self.lower_multi_join(relation, needed)
         raise UnsupportedError(f"{type(relation).__name__} is no relation that can be run")
 
     # -- windows -------------------------------------------------------------------------------------------------------

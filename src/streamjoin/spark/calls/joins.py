@@ -103,7 +103,7 @@ def check_timeless(pair: Pair) -> None:
         raise CallError("lateness needs a time", hint="give time= and window=")
     if not pair.streaming:
         return
-    if all(part.streaming for part in pair.inputs):
+    if sum(part.streaming for part in pair.inputs) > 1:
         raise CallError(
             "a streaming join needs time, or its state would grow for ever",
             hint='give time="ts" and window=sj.Range("10 minutes"), or use sj.join_interval',
@@ -111,7 +111,7 @@ def check_timeless(pair: Pair) -> None:
     asked = {
         'emit="ordered"': (options.emit == "ordered", "nothing would say when a result's turn has come"),
         "idle_after": (options.idle_after is not None, "an input without progress holds nothing back"),
-        "late": (set(options.late_of(["0", "1"]).values()) != {"drop"}, "no row can be late"),
+        "late": (set(options.late_of(list(pair.by_name)).values()) != {"drop"}, "no row can be late"),
     }
     for option, (given, why) in asked.items():
         if given:

@@ -109,7 +109,7 @@ class Joining(Options):
     left_by: Any = None
     right_by: Any = None
     how: str = "inner"
-    suffix: str = "_right"
+    suffix: Any = "_right"
     hold: str = "auto"
     cell: Any = None
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
 from streamjoin.algebra import Equals, Overlaps, Predicate, Theta, Validity, Window, Within, join_type
-from streamjoin.algebra.predicate import conjuncts
+from streamjoin.algebra.predicate import Of, conjuncts
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
 from streamjoin.plan.expression import Expression
@@ -45,7 +45,8 @@ class Pair:
             raise CallError(f"a join needs two frames, got {len(given)}", hint="sj.join(a, b, ...)")
         if len(given) > 2:
             raise UnsupportedError(
-                f"this version joins two frames, got {len(given)}", hint="join two, then join the result with the next"
+                f"this join takes two frames, got {len(given)}",
+                hint="join two, then join the result with the next; sj.join takes any number",
             )
         self.joining = joining
         self.by_name = inputs_of({str(number): frame for number, frame in enumerate(given)}, joining, "input")
@@ -116,13 +117,14 @@ class Pair:
         predicates: list[Predicate] = []
         texts: list[str] = []
         for part in conjuncts(where):
+            part = part if not isinstance(part, Of) else self._of_two(part)
             if isinstance(part, Theta):
                 texts.append(part.text)
             elif isinstance(part, ColumnCondition):
                 inputs = self.inputs
                 texts.append(column_text(part.column, [one.frame for one in inputs], [one.columns for one in inputs]))
             else:
-                predicates.append(self._over_both(part))
+                predicates.append(self.over(part))
         if not texts:
             return predicates, None
         whole = texts[0] if len(texts) == 1 else " AND ".join(f"({text})" for text in texts)
@@ -142,11 +144,21 @@ class Pair:
         inside = self.theta.spark_sql(lambda number, column: f"{number}.{column}")
         return type(error)(error.message.replace(inside, f"theta {self.theta.text!r}"), hint=error.hint)
 
-    def _over_both(self, predicate: Predicate) -> Predicate:
+    def _of_two(self, predicate: Of) -> Predicate:
+        """Of two frames there is one pair, in one order."""
+        if predicate.inputs != (0, 1):
+            raise CallError(
+                f"of={predicate.inputs} in a join of two frames, which are inputs 0 and 1",
+                hint="leave of= out; the first column is that of input 0",
+            )
+        return predicate.predicate
+
+    def over(self, predicate: Predicate, ends: tuple[int, int] = (0, 1)) -> Predicate:
+        """A predicate over the tree's columns of two inputs."""
         if not isinstance(predicate, Equals | Overlaps | Within) and not hasattr(predicate, "left"):
             raise UnsupportedError(f"a predicate of type {type(predicate).__name__} cannot be joined on")
         sides: dict[str, Any] = {}
-        for number, side in enumerate(("left", "right")):
+        for number, side in zip(ends, ("left", "right"), strict=True):
             columns = getattr(predicate, side)
             several = isinstance(columns, tuple)
             named = tuple(self.column(number, each) for each in (columns if several else (columns,)))
@@ -166,38 +178,41 @@ class Pair:
         windows, times = per_input(window, 2, "window"), per_input(time, 2, "time")
         names: list[str | None] = [None, None]
         for number, (each, given) in enumerate(zip(windows, times, strict=True)):
-            part = self.inputs[number]
-            if each is not None and not isinstance(each, Window):
-                raise CallError(
-                    f"window must be a window, got {each!r}", hint='for example window=sj.Range("2 seconds")'
-                )
-            if isinstance(each, Validity):
-                if given is not None:
-                    raise CallError("Validity brings its own time", hint="leave time= out for this input")
-                start, end = part.resolve(each.start), part.resolve(each.end)
-                part.time_axis(start)
-                kinds = part.types[start], part.types[end]
-                if kinds[0] != kinds[1]:
-                    raise CallError(
-                        f"the two ends of a validity must have one type, got {kinds[0].text} and {kinds[1].text}",
-                        hint="cast one of them",
-                    )
-                windows[number], names[number] = Validity(start, end), start
-            elif given is not None:
-                if each is None:
-                    raise CallError(
-                        f"input {number} has a time but no window",
-                        hint='say how long a row is valid, window=sj.Range("2 seconds"), or use sj.join_interval',
-                    )
-                names[number] = self.time(number, given)
-                windows[number] = part.with_groups(each)
-            elif each is not None:
-                raise CallError(f"input {number} has a window but no time", hint='give time="ts"')
+            windows[number], names[number] = self.time_and_window(number, given, each)
         if (names[0] is None) != (names[1] is None):
             raise CallError("either both inputs have a time or none", hint="give time= and window= one per input")
         if names[0] is not None and names[1] is not None:
             self.check_axes((names[0], names[1]))
         return windows, names
+
+    def time_and_window(self, number: int, given: Any, each: Any) -> tuple[Window | None, str | None]:
+        """The window of an input, and the frame's column that says when its rows are."""
+        part = self.inputs[number]
+        if each is not None and not isinstance(each, Window):
+            raise CallError(f"window must be a window, got {each!r}", hint='for example window=sj.Range("2 seconds")')
+        if isinstance(each, Validity):
+            if given is not None:
+                raise CallError("Validity brings its own time", hint="leave time= out for this input")
+            start, end = part.resolve(each.start), part.resolve(each.end)
+            part.time_axis(start)
+            kinds = part.types[start], part.types[end]
+            if kinds[0] != kinds[1]:
+                raise CallError(
+                    f"the two ends of a validity must have one type, got {kinds[0].text} and {kinds[1].text}",
+                    hint="cast one of them",
+                )
+            return Validity(start, end), start
+        if given is not None:
+            if each is None:
+                raise CallError(
+                    f"input {number} has a time but no window",
+                    hint='say how long a row is valid, window=sj.Range("2 seconds"), or use sj.join_interval',
+                )
+            time = self.time(number, given)
+            return part.with_groups(each), time
+        if each is not None:
+            raise CallError(f"input {number} has a window but no time", hint='give time="ts"')
+        return None, None
 
     def time(self, number: int, given: Any) -> str:
         """The frame's column that says when an input's rows are."""
@@ -211,10 +226,11 @@ class Pair:
         self.check_axes(times)
         return times
 
-    def check_axes(self, times: tuple[str, str]) -> None:
-        """Both inputs count the same thing."""
-        axes = [part.time_axis(name) for part, name in zip(self.inputs, times, strict=True)]
-        kinds = [part.types[name].text for part, name in zip(self.inputs, times, strict=True)]
+    def check_axes(self, times: tuple[str, str], ends: tuple[int, int] = (0, 1)) -> None:
+        """Two inputs count the same thing."""
+        parts = [self.inputs[number] for number in ends]
+        axes = [part.time_axis(name) for part, name in zip(parts, times, strict=True)]
+        kinds = [part.types[name].text for part, name in zip(parts, times, strict=True)]
         if axes[0] != axes[1] or (axes[0].value != "integer" and kinds[0] != kinds[1]):
             raise CallError(
                 f"the inputs' times have different types: {kinds[0]} and {kinds[1]}",

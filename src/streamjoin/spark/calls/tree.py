@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from streamjoin.algebra import Rows
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
+from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import EVENT_JOINS, Join, Query, Relation, operator_of, streams_of
 from streamjoin.plan.stored import plan_name, to_stored
@@ -61,7 +62,7 @@ class TreeCall:
         relation, options = self.query.relation, self.options
         change = options.changelog()
         events = isinstance(operator_of(relation), EVENT_JOINS)
-        timed = not isinstance(operator_of(relation), Join) or operator_of(relation).timed  # type: ignore[attr-defined]
+        timed = getattr(operator_of(relation), "timed", True)
         read = [self.inputs[leaf.source] for leaf in streams_of(relation)]
         session, streaming = read[0].frame.sparkSession, any(part.streaming for part in read)
         leaving = Leaving(
@@ -154,7 +155,9 @@ class TreeCall:
 
 def _joins_once(relation: Relation) -> bool:
     top = operator_of(relation)
-    return isinstance(top, (Join, *EVENT_JOINS)) and all(not operator_of(child).children for child in top.children)
+    return isinstance(top, (Join, MultiJoin, *EVENT_JOINS)) and all(
+        not operator_of(child).children for child in top.children
+    )
 
 
 def check_late(plan: PhysicalPlan) -> None:

@@ -1,0 +1,179 @@
+"""The join of many relations as a node of the tree: tuples with one element of each, that match while all are valid.
+
+What holds is said between two of them at a time (`Between`). A predicate for all is one between every two; of an
+equality a path through all is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+from streamjoin.algebra import Band, How, Predicate
+from streamjoin.algebra.policy import Hold
+from streamjoin.plan.condition import columns as columns_of
+from streamjoin.plan.condition import conjunction, conjuncts
+from streamjoin.plan.relation import Join, Relation
+from streamjoin.plan.rules.rebuild import bottom_up
+
+
+@dataclass(frozen=True)
+class Between:
+    """A predicate over columns of two of the relations, by number; the first is its left side."""
+
+    one: int
+    two: int
+    predicate: Predicate
+
+
+@dataclass(frozen=True)
+class MultiJoin(Relation):
+    """Tuples of elements, one of each part, that match while all are valid; with `timed=False` by value alone.
+
+    `theta` is any further condition over the columns of all. The parts have no column name in common. Everything else
+    as for `Join`.
+
+    >>> from streamjoin.plan.relation import Stream
+    >>> r, s, t = (Stream(name, ((f"{name}.k", "k"),), "ts", None) for name in "RST")
+    >>> MultiJoin((r, s, t)).columns
+    ('R.k', 'S.k', 'T.k')
+    """
+
+    parts: tuple[Relation, ...]
+    between: tuple[Between, ...] = ()
+    theta: str | None = None
+    timed: bool = True
+    hold: Hold | Literal["auto"] = "auto"
+    cell: float | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for part in self.parts for name in part.columns)
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return self.parts
+
+    @property
+    def how(self) -> How:
+        """Every result has an element of each part."""
+        return "inner"
+
+    @property
+    def decides_by(self) -> frozenset[str]:
+        read = {str(name) for each in self.between for side in (0, 1) for name in each.predicate.columns(side)}
+        return frozenset(read) | set(columns_of(self.theta or ""))
+
+    def unconnected(self) -> list[list[int]]:
+        """The parts in groups that nothing but time joins; one group when all are connected.
+
+        A further condition (`theta`) connects nothing: it is tested on whole tuples.
+        """
+        groups = [{number} for number in range(len(self.parts))]
+        for each in self.between:
+            one, two = (next(group for group in groups if end in group) for end in (each.one, each.two))
+            if one is not two:
+                groups = [group for group in groups if group is not one and group is not two] + [one | two]
+        return sorted(sorted(group) for group in groups)
+
+
+def for_all(inputs: int) -> list[tuple[int, int]]:
+    """The pairs of inputs between which a predicate for all of them holds.
+
+    >>> for_all(3)
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    return list(combinations(range(inputs), 2))
+
+
+_MIRRORED = {"both": "both", "neither": "neither", "left": "right", "right": "left"}
+
+
+def mirrored(predicate: Any) -> Any:
+    """The same predicate seen from its right side.
+
+    >>> mirrored(Band("a", "b", below=1, above=2, closed="left"))
+    Band(left='b', right='a', below=2, above=1, closed='right')
+    """
+    sides = {"left": predicate.right, "right": predicate.left}
+    if isinstance(predicate, Band):
+        sides |= {"below": predicate.above, "above": predicate.below, "closed": _MIRRORED[predicate.closed]}
+    return replace(predicate, **sides)
+
+
+def cascade_of(join: MultiJoin) -> Relation:
+    """The same as a cascade of joins of two, in the order of the parts.
+
+    >>> from streamjoin.plan.relation import Stream
+    >>> r, s, t = (Stream(name, ((f"{name}.k", "k"),), "ts", None) for name in "RST")
+    >>> cascade_of(MultiJoin((r, s, t))) == Join(Join(r, s), t)
+    True
+    """
+    last = len(join.parts) - 1
+    whole = join.parts[0]
+    for number in range(1, last + 1):
+        predicates = []
+        for each in join.between:
+            if max(each.one, each.two) == number:
+                predicates.append(each.predicate if each.two == number else mirrored(each.predicate))
+        theta = join.theta if number == last else None
+        hold: Any = join.hold if number == last else "auto"
+        whole = Join(whole, join.parts[number], tuple(predicates), theta, timed=join.timed, hold=hold, cell=join.cell)
+    return whole
+
+
+def joins_at_once(relation: Relation) -> Relation:
+    """The tree with every chain of inner joins as one join of many: nothing between them need be kept.
+
+    >>> from streamjoin.plan.relation import Stream
+    >>> r, s, t = (Stream(name, ((f"{name}.k", "k"),), "ts", None) for name in "RST")
+    >>> joins_at_once(Join(Join(r, s), t)) == MultiJoin((r, s, t))
+    True
+    """
+    return bottom_up(relation, _flattened)
+
+
+def _flattened(relation: Relation) -> Relation:
+    if not _is_plain(relation):
+        return relation
+    assert isinstance(relation, Join)
+    sides = [_as_many(child) for child in relation.children]
+    parts = tuple(part for side in sides for part in side.parts)
+    if len(parts) < 3:
+        return relation
+    first = len(sides[0].parts)
+    between = [
+        *sides[0].between,
+        *(Between(each.one + first, each.two + first, each.predicate) for each in sides[1].between),
+    ]
+    for predicate in relation.predicates:
+        ends = [{_owner(parts, str(name)) for name in predicate.columns(side)} for side in (0, 1)]
+        if any(len(end) != 1 for end in ends):
+            return relation  # a distance with axes of several streams: only their join has both
+        between.append(Between(ends[0].pop(), ends[1].pop(), predicate))
+    thetas = (*(side.theta for side in sides), relation.theta)
+    theta = conjunction(part for text in thetas if text is not None for part in conjuncts(text))
+    return MultiJoin(parts, tuple(between), theta)
+
+
+def _is_plain(relation: Relation) -> bool:
+    """Whether it is an inner join that nobody has said anything else of than what it joins."""
+    return isinstance(relation, Join) and relation == Join(
+        relation.left, relation.right, relation.predicates, relation.theta, outer=relation.outer
+    )
+
+
+def _as_many(relation: Relation) -> MultiJoin:
+    """A join as parts and what is between them; anything else as one part."""
+    if isinstance(relation, MultiJoin):
+        return relation
+    if _is_plain(relation):
+        assert isinstance(relation, Join)
+        between = tuple(Between(0, 1, predicate) for predicate in relation.predicates)
+        return MultiJoin(relation.children, between, relation.theta)
+    return MultiJoin((relation,))
+
+
+def _owner(parts: tuple[Relation, ...], name: str) -> int:
+    return next(number for number, part in enumerate(parts) if name in part.columns)

@@ -1,0 +1,137 @@
+"""Joins of more than two frames on Spark: what brute force gives, at once and in a cascade, batch and stream."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin.errors import CallError, UnsupportedError
+
+SCHEMA = "id int, ts long, k int, s string, v double, lo double, hi double"
+
+
+def drawn(seed: int, rows: int = 60) -> list[tuple]:
+    rng = random.Random(seed)
+    found = []
+    for number in range(rows):
+        lo = rng.randint(0, 20) / 2
+        found.append((
+            number, number // 2 + rng.randint(0, 3), rng.choice([None, 1, 2, 3]), rng.choice("abc"),
+            rng.randint(0, 8) / 2, lo, lo + rng.choice([0.5, 2.0, 4.0]),
+        ))  # fmt: skip
+    return found
+
+
+DATA = [drawn(seed) for seed in range(3)]
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> list[DataFrame]:
+    return [spark.createDataFrame(rows, SCHEMA) for rows in DATA]
+
+
+def brute(match, window: int = 6) -> Counter:
+    """Ids of each tuple that matches while all are valid, and its validity."""
+    found: Counter = Counter()
+    for a in DATA[0]:
+        for b in DATA[1]:
+            for c in DATA[2]:
+                ts = max(a[1], b[1], c[1])
+                te = min(a[1], b[1], c[1]) + window
+                if ts < te and match(a, b, c):
+                    found[a[0], b[0], c[0], ts, te] += 1
+    return found
+
+
+def counted(frame: DataFrame) -> Counter:
+    rows = frame.select("id", "id_2", "id_3", "valid_from", "valid_to").collect()
+    return Counter(tuple(row) for row in rows)
+
+
+def overlap(a: tuple, b: tuple, c: tuple) -> bool:
+    return max(a[5], b[5], c[5]) < min(a[6], b[6], c[6])
+
+
+def mixed(a: tuple, b: tuple, c: tuple) -> bool:
+    return a[3] == b[3] and -1 <= c[4] - b[4] <= 0.5
+
+
+MIXED = sj.equals("s", of=(0, 1)) & sj.band("v", below=1, above=0.5, of=(1, 2))
+
+
+@pytest.mark.parametrize("nway", ["at once", "cascade"])
+def test_oracle_batch(frames: list[DataFrame], nway: str) -> None:
+    options = {"time": "ts", "window": sj.Range(6), "buckets": 3, "nway": nway}
+    boxes = sj.join(frames, where=sj.overlaps("lo", "hi"), **options)
+    assert counted(boxes) == brute(overlap)
+    assert boxes.columns[:3] == ["id", "ts", "k"]
+    assert boxes.columns[7:9] == ["id_2", "ts_2"]
+    assert counted(sj.join(frames, where=MIXED, **options)) == brute(mixed)
+    keyed = sj.join(frames, by="k", where="in0.v + in1.v > in2.v", **options)
+    assert keyed.columns.count("k") == 1
+    expected = brute(lambda a, b, c: None is not a[2] == b[2] == c[2] and a[4] + b[4] > c[4])
+    assert counted(keyed) == expected
+
+
+def test_oracle_batch_with_a_cell_and_without_time(frames: list[DataFrame]) -> None:
+    boxes = sj.join(
+        frames, time="ts", window=sj.Range(6), where=sj.overlaps("lo", "hi"), cell=2.0, buckets=4, emit="ordered"
+    )
+    assert counted(boxes) == brute(overlap)
+    timeless = sj.join(frames, where=MIXED, buckets=4)
+    found = Counter(tuple(row) for row in timeless.select("id", "id_2", "id_3").collect())
+    expected = Counter((a[0], b[0], c[0]) for a in DATA[0] for b in DATA[1] for c in DATA[2] if mixed(a, b, c))
+    assert found == expected
+
+
+def test_streaming_equals_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Three streams, several micro-batches, a mixed predicate over four buckets."""
+    streams = []
+    for number, rows in enumerate(DATA):
+        folder = tmp_path / f"in{number}"
+        for part in range(3):
+            some = spark.createDataFrame(rows[part * 20 : part * 20 + 20], SCHEMA).coalesce(1)
+            some.write.mode("append").parquet(str(folder))
+        streams.append(spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder)))
+    joined = sj.join(streams, time="ts", window=sj.Range(6), where=MIXED, lateness=sj.Grace(100), buckets=4)
+    query = (
+        joined.writeStream.format("memory").queryName("many").outputMode("append")
+        .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+    )  # fmt: skip
+    query.awaitTermination()
+    assert counted(spark.table("many")) == brute(mixed)
+
+
+def test_what_is_refused(frames: list[DataFrame]) -> None:
+    timed = {"time": "ts", "window": sj.Range(6)}
+    with pytest.raises(UnsupportedError, match=r"how='left' of 3 frames at once(?s:.*)sj\.join\(sj\.join\(a, b"):
+        sj.join(frames, by="k", how="left", **timed)
+    with pytest.raises(CallError, match="of=\\(1, 3\\) names input 3, and there are inputs 0 to 2"):
+        sj.join(frames, where=sj.equals("k", of=(1, 3)), **timed)
+    with pytest.raises(CallError, match="of takes the numbers of two different inputs"):
+        sj.equals("k", of=(1, 1))
+    with pytest.raises(CallError, match="nothing joins input 0, 1 and input 2"):
+        sj.join(frames, where=sj.equals("k", of=(0, 1)))
+    with pytest.raises(CallError, match="of=\\(1, 2\\) in a join of two frames"):
+        sj.join(frames[:2], where=sj.equals("k", of=(1, 2)), **timed)
+    with pytest.raises(CallError, match="left_by and right_by are for two frames"):
+        sj.join(frames, left_by="k", right_by="k", **timed)
+    with pytest.raises(CallError, match="nway='cascade' says how more than two"):
+        sj.join(frames[:2], by="k", nway="cascade", **timed)
+    with pytest.raises(UnsupportedError, match="a condition as a Column over 3 frames"):
+        sj.join(frames, by="k", where=frames[0].v > frames[1].v, **timed)
+    with pytest.raises(CallError, match="suffix of a join of 3 frames"):
+        sj.join(frames, by="k", suffix="_x", **timed)
+
+
+def test_explain_says_what_joins_whom(frames: list[DataFrame]) -> None:
+    joined = sj.join(frames, time="ts", window=sj.Range(6), where=sj.equals("s", of=(0, 1)), buckets=4)
+    text = str(sj.explain(joined))
+    assert "join of 3 inputs at once" in text
+    assert "s of input 0 = s of input 1" in text
+    assert "validity alone for input 2" in text
