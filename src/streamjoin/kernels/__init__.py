@@ -14,10 +14,11 @@ from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.cells import count_cells
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
+from streamjoin.kernels.edit_distance import code_points, text_grams
 from streamjoin.kernels.exact_sum import SumsRead, fold_sums
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, spread_over_buckets
-from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers, hash_lists
 from streamjoin.kernels.heaps import Heaps, Text, fold_heaps
 from streamjoin.kernels.long_sums import LongSums
 from streamjoin.kernels.multiplicity import OPERATORS, multiplicity_sweep
@@ -26,14 +27,30 @@ from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
 from streamjoin.kernels.per_group import renumbered, with_room
 from streamjoin.kernels.ring import move_rings, push_rings
+from streamjoin.kernels.sets import (
+    COSINE,
+    EDIT,
+    JACCARD,
+    OVERLAP,
+    are_similar,
+    order_equal_hashes,
+    prefix_lengths,
+    similar_pairs,
+    smallest_shared_token,
+)
 from streamjoin.kernels.sorting import merge_order, order_keys, sort_order
+from streamjoin.kernels.token_index import TokenIndex
 from streamjoin.kernels.within import METRICS, within_pairs
 
 __all__ = [
+    "COSINE",
+    "EDIT",
+    "JACCARD",
     "METRICS",
     "MOST_GRID_AXES",
     "NO_CELL_LIMIT",
     "OPERATORS",
+    "OVERLAP",
     "PAIRS_PER_CHUNK",
     "Cuts",
     "Heaps",
@@ -42,12 +59,15 @@ __all__ = [
     "Steps",
     "SumsRead",
     "Text",
+    "TokenIndex",
     "after",
+    "are_similar",
     "band_pairs",
     "before",
     "box_pairs",
     "bucket_of_cells",
     "cells_of",
+    "code_points",
     "combine_hashes",
     "count_cells",
     "cut_pieces",
@@ -57,19 +77,25 @@ __all__ = [
     "fold_sums",
     "hash_bytes",
     "hash_integers",
+    "hash_lists",
     "merge_order",
     "move_rings",
     "multiplicity_sweep",
+    "order_equal_hashes",
     "order_keys",
     "overlap_pairs",
     "packed_cells",
     "parts_of_validity",
+    "prefix_lengths",
     "push_rings",
     "renumbered",
     "rivals",
+    "similar_pairs",
+    "smallest_shared_token",
     "sort_order",
     "spread_over_buckets",
     "successors",
+    "text_grams",
     "undominated",
     "with_room",
     "within_pairs",

@@ -10,6 +10,7 @@ hashes, expressions, and whose bucket a pair belongs to.
 | Band            | (group, value)          | band, validity fused                               |
 | Overlaps        | (group, lo)             | overlap, validity fused                            |
 | Within          | (group, row, x)         | rows of an epsilon grid, validity fused            |
+| Similar         | (group, ts)             | prefixes of token lists, validity fused            |
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import pyarrow.compute as pc
 
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.predicate import EARTH_RADIUS_METRES, Band, Overlaps, Predicate, Within
+from streamjoin.algebra.similarity import Similar
 from streamjoin.kernels import (
     PAIRS_PER_CHUNK,
     band_pairs,
@@ -34,10 +36,12 @@ from streamjoin.kernels import (
     cells_of,
     overlap_pairs,
     packed_cells,
+    similar_pairs,
     sort_order,
     within_pairs,
 )
 from streamjoin.state.batch import Batch, Indices
+from streamjoin.state.contents import index_of, token_lists
 from streamjoin.state.run import Run
 
 # The rows of the grid are a little wider than the radius, by more than `value / width` can round.
@@ -95,7 +99,7 @@ class Matching:
     `timed` says that validities must overlap. Without it rows match by value alone (event joins, plain value joins).
     """
 
-    first: Band | Overlaps | Within | None = None
+    first: Band | Overlaps | Within | Similar | None = None
     tests: tuple[PairTest, ...] = ()
     timed: bool = True
     chunk: int = PAIRS_PER_CHUNK
@@ -112,7 +116,7 @@ class Matching:
         rows, first = len(batch), self.first
         cell, axes = np.zeros(0, np.int64), None
         value: npt.NDArray[Any]
-        if first is None:
+        if first is None or isinstance(first, Similar):
             value = batch.ts
         elif isinstance(first, Within):
             axes = grid_axes(first, batch.values)
@@ -167,6 +171,8 @@ class Matching:
             )
         if isinstance(first, Within):
             return self._near(first, a, b)
+        if isinstance(first, Similar):
+            return self._alike(first, one, two)
         if isinstance(first, Overlaps):
             return overlap_pairs(
                 (one.group, one.values[0], one.values[1], one.ts, one.te),
@@ -185,6 +191,21 @@ class Matching:
 
     def _reach(self) -> npt.NDArray[np.float64]:
         return np.array([axis.reach for axis in self.grid])
+
+    def _alike(self, first: Similar, a: Batch, b: Batch) -> Iterator[tuple[Indices, Indices]]:
+        """The larger side is looked up: as a run that is kept, it has its index already."""
+        if len(a) > len(b):
+            return ((i, j) for j, i in self._alike(first, b, a))
+        one, two = (token_lists(each, 0, first) for each in (a, b))
+        return similar_pairs(
+            (a.group, a.ts, a.te, one.lists),
+            (b.group, b.ts, b.te, two.lists),
+            index_of(b, first),
+            mode=one.mode,
+            threshold=one.threshold,
+            timed=self.timed,
+            limit=self.chunk,
+        )
 
     def _near(self, first: Within, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         assert a.axes is not None and b.axes is not None
