@@ -11,6 +11,7 @@ Aggregates are folds: they walk over the changes of groups, and write down what 
 from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
+from streamjoin.kernels.box_overlap import box_overlap_pairs
 from streamjoin.kernels.cells import count_cells
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
@@ -64,6 +65,7 @@ __all__ = [
     "are_similar",
     "band_pairs",
     "before",
+    "box_overlap_pairs",
     "box_pairs",
     "bucket_of_cells",
     "cells_of",

@@ -8,7 +8,7 @@ hashes, expressions, and whose bucket a pair belongs to.
 |-----------------|-------------------------|----------------------------------------------------|
 | none            | (group, ts)             | overlap of the validity itself                     |
 | Band            | (group, value)          | band, validity fused                               |
-| Overlaps        | (group, lo)             | overlap, validity fused                            |
+| Overlaps        | (group, lo)             | overlap, validity fused; several: a box, all fused |
 | Within          | (group, row, x)         | rows of an epsilon grid, validity fused            |
 | Similar         | (group, ts)             | prefixes of token lists, validity fused            |
 """
@@ -32,8 +32,10 @@ from streamjoin.algebra.similarity import Similar
 from streamjoin.kernels import (
     PAIRS_PER_CHUNK,
     band_pairs,
+    box_overlap_pairs,
     box_pairs,
     cells_of,
+    order_keys,
     overlap_pairs,
     packed_cells,
     similar_pairs,
@@ -139,13 +141,23 @@ class Matching:
 
     def pairs(self, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         """Index pairs into a run of input 0 and a run of input 1 that match, chunk by chunk."""
+        box = self._box
+        tests = [test for test in self.tests if test not in box]
         for i, j in self._candidates(a, b):
-            for test in self.tests:
+            for test in tests:
                 keep = test.holds(a.rows, i, b.rows, j)
                 if not keep.all():
                     i, j = i[keep], j[keep]
             if len(i):
                 yield i, j
+
+    @property
+    def _box(self) -> tuple[ValueTest, ...]:
+        """Tests of further overlaps beside an overlap: dimensions of a box, which its kernel tests."""
+        if not isinstance(self.first, Overlaps):
+            return ()
+        values = (test for test in self.tests if isinstance(test, ValueTest))
+        return tuple(test for test in values if isinstance(test.predicate, Overlaps))
 
     def _candidates(self, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         first, one, two = self.first, a.rows, b.rows
@@ -173,6 +185,13 @@ class Matching:
             return self._near(first, a, b)
         if isinstance(first, Similar):
             return self._alike(first, one, two)
+        if isinstance(first, Overlaps) and self._box:
+            return box_overlap_pairs(
+                (one.group, one.values[0], one.values[1], _beside(one, self._box), one.ts, one.te),
+                (two.group, two.values[0], two.values[1], _beside(two, self._box), two.ts, two.te),
+                timed=self.timed,
+                limit=self.chunk,
+            )
         if isinstance(first, Overlaps):
             return overlap_pairs(
                 (one.group, one.values[0], one.values[1], one.ts, one.te),
@@ -223,6 +242,15 @@ class Matching:
         # The kernel found everyone within the chord and a hair; the great circle decides.
         exact = ValueTest(first, 0)
         return ((i[keep], j[keep]) for i, j in candidates for keep in [exact.holds(a.rows, i, b.rows, j)])
+
+
+def _beside(batch: Batch, box: tuple[ValueTest, ...]) -> Indices:
+    """The further dimensions of boxes, as numbers in the order of the values; worked out once for a run."""
+    columns = tuple(column for test in box for column in (test.offset, test.offset + 1))
+    if columns not in batch.worked_out:
+        batch.worked_out[columns] = np.column_stack([order_keys(batch.values[column]) for column in columns])
+    found: Indices = batch.worked_out[columns]
+    return found
 
 
 def _forever(batch: Batch) -> npt.NDArray[np.int64]:
