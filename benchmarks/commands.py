@@ -164,7 +164,10 @@ def run_similar(
     report = {"command": "similar", "quick": quick, "repetitions": repetitions, **_circumstances([])}
     _introduce(console, report, f"{repetitions} repetitions of ours, medians")
     return _reported(
-        console, report, lambda folder: similar.outcomes(_progress(console), asked, quick, repetitions, folder), json_path
+        console,
+        report,
+        lambda folder: similar.outcomes(_progress(console), asked, quick, repetitions, folder),
+        json_path,
     )
 
 
