@@ -173,7 +173,7 @@ def _draw_predicate(rng: random.Random, kind: str) -> tuple[tuple[Predicate, ...
             metric, axes, radius = "haversine", ("x", "y"), rng.choice([0.0, 60_000.0, 157_500.0, 3e7])
         return (Within(axes, axes, radius, metric),), _distance(metric, axes, radius)
     if kind in ("similar", "edit"):
-        measure, threshold = rng.choice([("jaccard", 0.5), ("jaccard", 0.75), ("cosine", 0.8), ("overlap", 2)])
+        measure, threshold = rng.choice([("jaccard", 0.5), ("jaccard", 0.75), ("jaccard", 1.0), ("cosine", 0.8), ("overlap", 2)])
         if kind == "edit":
             measure, threshold = "edit", rng.choice([0, 1, 2])
         column, match = ("name", _near_text(threshold)) if kind == "edit" else ("words", _similar(measure, threshold))
@@ -293,7 +293,7 @@ def draw_case(seed: int) -> Case:
         hold=rng.choice(["outputs", "inputs", "auto"]),
         late=late,
         buckets=rng.choice([1, 1, 2, 3, 4, 6]),
-        cell=rng.choice([None, 1.0, 3.0, 20.0]),
+        cell=rng.choice([None, None if alike else 1.0, None if alike else 3.0, 20.0]),
         lateness=(Slack(slack[0]), Slack(slack[1])),
     )
     return Case(seed, _shown(call), match, slack, (arrivals[0], arrivals[1]), rng.choice([0, 0.3]), regime)
