@@ -37,6 +37,7 @@ from benchmarks import (
     recall,
     recall_questions,
     recall_spark,
+    similar,
     spark_nested_loop,
     spark_rivals,
     streaming,
@@ -153,6 +154,22 @@ def run_enough(console: Console, *, quick: bool, only: Sequence[str], json_path:
     report = {"command": "enough", "quick": quick, **_circumstances([])}
     _introduce(console, report, "replays in micro-batches, nothing is timed")
     return _reported(console, report, lambda folder: _enough_outcomes(console, asked, quick), json_path)
+
+
+def run_similar(
+    console: Console, *, quick: bool, repetitions: int, only: Sequence[str], json_path: Path | None
+) -> list[Verdict]:
+    """`streamjoin bench similar`: similar sets against Spark's nested loop, their growth, and boxes."""
+    asked = _asked(only, similar.QUESTIONS)
+    _check_repetitions(repetitions, quick)
+    report = {"command": "similar", "quick": quick, "repetitions": repetitions, **_circumstances([])}
+    _introduce(console, report, f"{repetitions} repetitions of ours, medians")
+    return _reported(
+        console,
+        report,
+        lambda folder: similar.outcomes(_progress(console), asked, quick, repetitions, folder),
+        json_path,
+    )
 
 
 def run_house(

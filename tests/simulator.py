@@ -37,6 +37,7 @@ from streamjoin.algebra import (
     Overlaps,
     Predicate,
     Range,
+    Similar,
     Steps,
     Unbounded,
     Validity,
@@ -58,6 +59,7 @@ SCHEMA = pa.schema([
     ("v", pa.float64()), ("n", pa.int64()), ("lo", pa.float64()), ("hi", pa.float64()),
     ("x", pa.float64()), ("y", pa.float64()), ("z", pa.float64()),
 ])  # fmt: skip
+ALIKE = pa.schema([*SCHEMA, ("words", pa.list_(pa.string())), ("name", pa.string())])  # for similarities
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
@@ -106,6 +108,36 @@ def _distance(metric: str, axes: tuple[str, ...], radius: float) -> oracle.Match
     return match
 
 
+def _similar(measure: str, threshold: float) -> oracle.Match:
+    def match(left: dict, right: dict) -> bool:
+        one, two = left["words"], right["words"]
+        if one is None or two is None:
+            return False
+        first, second = ({word for word in words if word is not None} for words in (one, two))
+        common = len(first & second)
+        if measure == "overlap" or not common:
+            return bool(common) and common >= threshold
+        return (
+            common / (len(first | second) if measure == "jaccard" else math.sqrt(len(first) * len(second))) >= threshold
+        )
+
+    return match
+
+
+def _near_text(changes: int) -> oracle.Match:
+    def match(left: dict, right: dict) -> bool:
+        one, two = left["name"], right["name"]
+        if one is None or two is None:
+            return False
+        table = {(i, 0): i for i in range(len(one) + 1)} | {(0, j): j for j in range(len(two) + 1)}
+        for i, j in itertools.product(range(1, len(one) + 1), range(1, len(two) + 1)):
+            changed = table[i - 1, j - 1] + (one[i - 1] != two[j - 1])
+            table[i, j] = min(changed, table[i - 1, j] + 1, table[i, j - 1] + 1)
+        return table[len(one), len(two)] <= changes
+
+    return match
+
+
 def _all(*matches: oracle.Match) -> oracle.Match:
     return lambda left, right: all(match(left, right) for match in matches)
 
@@ -140,6 +172,19 @@ def _draw_predicate(rng: random.Random, kind: str) -> tuple[tuple[Predicate, ...
         if axes is None:
             metric, axes, radius = "haversine", ("x", "y"), rng.choice([0.0, 60_000.0, 157_500.0, 3e7])
         return (Within(axes, axes, radius, metric),), _distance(metric, axes, radius)
+    if kind in ("similar", "edit"):
+        measure, threshold = rng.choice(
+            [("jaccard", 0.5), ("jaccard", 0.75), ("jaccard", 1.0), ("cosine", 0.8), ("overlap", 2)]
+        )
+        if kind == "edit":
+            measure, threshold = "edit", rng.choice([0, 1, 2])
+        column, match = ("name", _near_text(threshold)) if kind == "edit" else ("words", _similar(measure, threshold))
+        alike = Similar(column, column, measure, threshold)
+        if rng.random() < 0.7:
+            return (alike,), match
+        if rng.random() < 0.5:
+            return (Overlaps(("lo", "hi"), ("lo", "hi")), alike), _all(match, _overlap)
+        return (alike, Band("v", "v", below, above, closed)), _all(match, _band("v", below, above, closed))
     return (), _always
 
 
@@ -153,6 +198,8 @@ KINDS = (
     "within2",
     "within3",
     "within_earth",
+    "similar",
+    "edit",
     "theta",
     "interval",
 )
@@ -205,7 +252,9 @@ def draw_case(seed: int) -> Case:
     if kind == "interval":
         lower = rng.randint(-4, 3)
         interval = Bounds(lower, lower + rng.randint(1, 5), rng.choice(["both", "left", "right", "neither"]))
-    predicates, match = _draw_predicate(rng, kind if kind != "interval" else rng.choice(["time", "band", "within2"]))
+    predicates, match = _draw_predicate(
+        rng, kind if kind != "interval" else rng.choice(["time", "band", "within2", "similar"])
+    )
     theta = None
     if kind == "theta":
         theta, match = THETA, _all(match, _theta)
@@ -226,11 +275,14 @@ def draw_case(seed: int) -> Case:
         _draw_arrivals(rng, size, horizon, slack[number] + (8 if regime == "late" else 0), windows[number])
         for number, size in enumerate(sizes)
     ]
+    alike = any(isinstance(predicate, Similar) for predicate in predicates)
     for number, rows in enumerate(arrivals):
         for row in rows:
             row["te"] = _end_of(row, number, windows[number], interval)
+            if alike:
+                row["words"], row["name"] = _draw_words(rng), rng.choice(NAMES)
     call = JoinCall(
-        (SCHEMA, SCHEMA),
+        (ALIKE, ALIKE) if alike else (SCHEMA, SCHEMA),
         keys,
         by=keys if rng.random() < 0.5 else (),
         predicates=predicates,
@@ -243,7 +295,7 @@ def draw_case(seed: int) -> Case:
         hold=rng.choice(["outputs", "inputs", "auto"]),
         late=late,
         buckets=rng.choice([1, 1, 2, 3, 4, 6]),
-        cell=rng.choice([None, 1.0, 3.0, 20.0]),
+        cell=rng.choice([None, None if alike else 1.0, None if alike else 3.0, 20.0]),
         lateness=(Slack(slack[0]), Slack(slack[1])),
     )
     return Case(seed, _shown(call), match, slack, (arrivals[0], arrivals[1]), rng.choice([0, 0.3]), regime)
@@ -470,6 +522,15 @@ def _draw_arrivals(rng: random.Random, size: int, horizon: int, disorder: int, w
     return sorted(rows, key=lambda row: row["ts"] + rng.randint(0, disorder))
 
 
+NAMES = (None, "", "a", "ab", "ba", "äb", "a\u0308b", "👩b", "abcdefgh", "abcdxfgh", "bcdefghi", "bcdefgh", "漢字漢字")
+
+
+def _draw_words(rng: random.Random) -> list | None:
+    if rng.random() < 0.05:
+        return None
+    return rng.choices(["a", "b", "c", "ä", None], k=rng.choice([0, 1, 2, 3, 4, 6]))
+
+
 def _end_of(row: dict, number: int, window: Window | None, interval: Bounds | None) -> int:
     ts = row["ts"]
     if interval is not None:
@@ -485,10 +546,10 @@ def _end_of(row: dict, number: int, window: Window | None, interval: Bounds | No
     return FOREVER if isinstance(window, Unbounded) or row["te"] is None else row["te"]
 
 
-def table(rows: list[dict]) -> pa.Table:
+def table(rows: list[dict], schema: pa.Schema) -> pa.Table:
     # Only Validity reads the column `te`; the others find what it held before their own end was worked out.
     named = [{**row, "te": None if row["te"] == FOREVER else row["te"]} for row in rows]
-    return pa.Table.from_pylist(named, schema=SCHEMA)
+    return pa.Table.from_pylist(named, schema=schema)
 
 
 def cut(rng: random.Random, arrivals: tuple[list[dict], list[dict]]) -> Iterator[dict[int, list[dict]]]:
@@ -598,7 +659,7 @@ def run_case(case: Case) -> None:
     model = oracle.Arrivals(case.match, call.windowed, case.slack)
     for batch in cut(rng, case.arrivals):
         model.micro_batch(batch)
-        left.add(running.rows({str(number): table(some) for number, some in batch.items()}))
+        left.add(running.rows({str(number): table(some, case.call.schemas[number]) for number, some in batch.items()}))
         late += running.figure("late")
         if call.output == "changelog":
             # At any time a changelog says what the rows so far would give.

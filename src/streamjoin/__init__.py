@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         band,
         equals,
         overlaps,
+        similar,
         theta,
         within,
     )
@@ -109,6 +110,7 @@ __all__ = [
     "progress",
     "reorder",
     "session",
+    "similar",
     "theta",
     "true_recall",
     "union",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streamjoin.algebra import Band, Overlaps, Within
+from streamjoin.algebra import Band, Overlaps, Similar, Within
 from streamjoin.operators import Judging
 from tests.simulator import HOWS, KINDS, Case, draw_case, simulate
 
@@ -53,6 +53,9 @@ def kind_of(case: Case) -> str:
     if not call.predicates:
         return "time"
     first = call.predicates[0]
+    alike = next((each for each in call.predicates if isinstance(each, Similar)), None)
+    if alike is not None:
+        return "edit" if alike.measure == "edit" else "similar"
     if isinstance(first, Within):
         return "within_earth" if first.metric == "haversine" else f"within{len(first.left)}"
     if isinstance(first, Overlaps):
@@ -94,7 +97,13 @@ EXPECTED: dict[str, list] = {
     "regime": ["within slack", "late"],
     "buckets": [1, 2, 3, 4, 6],
     "keys": [(), ("k",), ("s",), ("s", "k")],
-    "partitioning": ["Partitioning", "HomePartitioning", "ReferencePartitioning", "MatrixPartitioning"],
+    "partitioning": [
+        "Partitioning",
+        "HomePartitioning",
+        "ReferencePartitioning",
+        "MatrixPartitioning",
+        "TokenPartitioning",
+    ],
     "verdicts": [0, 1, 2],
     "restarts": [True, False],
     "window": ["Range", "Fixed", "Now", "Unbounded", "Validity", "NoneType"],

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Aggregate, Band, Equals, Overlaps, Predicate, Range, Rows, Validity, Within
+from streamjoin.algebra import Aggregate, Band, Equals, Overlaps, Predicate, Range, Rows, Similar, Validity, Within
 from streamjoin.errors import CallError, UnknownColumnError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.relation import (
@@ -133,6 +133,11 @@ MIXED = Overlaps(("R.k", "R.k"), ("S.when", "S.when"))
         (BOX, "an overlap needs numbers or times, 's' of stream S is string"),
         (MIXED, "an overlap compares 'k' (bigint) and 'when' (timestamp), which have no common type"),
         (Within(("R.v", "R.s"), ("S.v", "S.s"), 1.0), "a radius needs numbers, 's' of stream R is string"),
+        (Similar("R.k", "S.s", "edit", 2), "edit counts changes of a text, 'k' of stream R is bigint"),
+        (
+            Similar("R.s", "S.s", "jaccard", 0.8),
+            "jaccard compares sets, arrays of strings or of integers; 's' of stream R is string",
+        ),
         (Equals("R.o", "S.o"), "equality keys must be scalars, 'o' is struct"),
     ],
 )

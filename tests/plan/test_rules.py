@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Aggregate, Band, Equals, How, Now, Overlaps, Rows, Within
+from streamjoin.algebra import Aggregate, Band, Equals, How, Now, Overlaps, Rows, Similar, Within
 from streamjoin.plan.column_types import column_types
 from streamjoin.plan.condition import conjuncts
 from streamjoin.plan.picture import explain_relation
@@ -215,6 +216,12 @@ def test_a_selection_stays_above_its_stream() -> None:
         ("distance(S.a, R.b) <= 0.5", Within(("R.b",), ("S.a",), 0.5)),
         ("overlaps(R.a, R.b, S.a, S.b)", Overlaps(("R.a", "R.b"), ("S.a", "S.b"))),
         ("overlaps(S.d, S.d, R.d, R.d)", Overlaps(("R.d", "R.d"), ("S.d", "S.d"))),
+        ("levenshtein(R.k, S.k) <= 2", Similar("R.k", "S.k", "edit", 2)),
+        ("levenshtein(S.k, R.k) < 3", Similar("R.k", "S.k", "edit", 2)),
+        ("2.5 >= LEVENSHTEIN(R.k, lower(S.k))", Similar("R.k", "lower(S.k)", "edit", 2)),
+        ("similar(split(R.k, 'b'), S.k) >= 0.8", Similar("split(R.k, 'b')", "S.k", "jaccard", 0.8)),
+        ("0.5 <= similar(S.k, R.k)", Similar("R.k", "S.k", "jaccard", 0.5)),
+        ("similar(R.k, S.k) > 0.8", Similar("R.k", "S.k", "jaccard", math.nextafter(0.8, 1))),
     ],
 )
 @pytest.mark.parametrize("how", ["inner", "left", "full", "anti"])
@@ -233,6 +240,11 @@ def test_recognised(condition: str, predicate: object, how: How) -> None:
         "R.k = S.a",  # Spark casts the string
         "R.ts = S.at",  # depends on the session time zone
         "R.a <> S.b",
+        "levenshtein(R.k, S.k, 2) <= 2",  # another question: -1 where the texts are further apart
+        "levenshtein(R.k, S.k) >= 2",
+        "levenshtein(R.k, S.k) <= -1",
+        "levenshtein(R.k, S.k) <= R.a",
+        "levenshtein(R.a, S.k) <= 2",  # Spark casts the number
         "R.a <=> S.b",  # NULL equals NULL
         "R.a = S.b OR R.k = S.k",
         "NOT R.a = S.b",

@@ -22,6 +22,7 @@ from streamjoin.algebra.predicate import (
     within,
 )
 from streamjoin.algebra.progress import Progress
+from streamjoin.algebra.similarity import Measure, Similar, similar
 from streamjoin.algebra.time import Arrival, Duration, TimeAxis, arrival
 from streamjoin.algebra.window import Fixed, Now, Range, Rows, Unbounded, Validity, Window
 
@@ -47,6 +48,7 @@ __all__ = [
     "LatePolicy",
     "LatenessPolicy",
     "MaxDelay",
+    "Measure",
     "Method",
     "Near",
     "NearestOf",
@@ -59,6 +61,7 @@ __all__ = [
     "Range",
     "Recall",
     "Rows",
+    "Similar",
     "Steps",
     "Theta",
     "TimeAxis",
@@ -71,6 +74,7 @@ __all__ = [
     "equals",
     "join_type",
     "overlaps",
+    "similar",
     "theta",
     "within",
 ]

@@ -96,6 +96,17 @@ def enough(
 
 
 @app.command()
+def similar(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
+    repetitions: Annotated[int, typer.Option(help="Of ours; at least 5 unless quick.", min=1)] = 5,
+    only: Annotated[str, typer.Option(help="Some of sets,growth,boxes.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """Similar sets against Spark's nested loop with its own functions, their growth; boxes, dimensions together."""
+    _run("run_similar", only, quick=quick, repetitions=repetitions, json_path=json)
+
+
+@app.command()
 def house(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
     against: Annotated[str, typer.Option(help="An earlier commit, or a folder with a checkout; none by default.")] = "",

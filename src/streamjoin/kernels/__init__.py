@@ -11,13 +11,15 @@ Aggregates are folds: they walk over the changes of groups, and write down what 
 from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
+from streamjoin.kernels.box_overlap import box_overlap_pairs
 from streamjoin.kernels.cells import count_cells
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
+from streamjoin.kernels.edit_distance import code_points, text_grams
 from streamjoin.kernels.exact_sum import SumsRead, fold_sums
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, spread_over_buckets
-from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers, hash_lists
 from streamjoin.kernels.heaps import Heaps, Text, fold_heaps
 from streamjoin.kernels.long_sums import LongSums
 from streamjoin.kernels.multiplicity import OPERATORS, multiplicity_sweep
@@ -27,15 +29,31 @@ from streamjoin.kernels.pairs import PAIRS_PER_CHUNK
 from streamjoin.kernels.per_group import renumbered, with_room
 from streamjoin.kernels.products import expand_lists, lists_of, sweep_products
 from streamjoin.kernels.ring import move_rings, push_rings
+from streamjoin.kernels.sets import (
+    COSINE,
+    EDIT,
+    JACCARD,
+    OVERLAP,
+    are_similar,
+    order_equal_hashes,
+    prefix_lengths,
+    similar_pairs,
+    smallest_shared_token,
+)
 from streamjoin.kernels.sorting import merge_order, order_keys, sort_order
 from streamjoin.kernels.staircase import cheapest_step
+from streamjoin.kernels.token_index import TokenIndex
 from streamjoin.kernels.within import METRICS, within_pairs
 
 __all__ = [
+    "COSINE",
+    "EDIT",
+    "JACCARD",
     "METRICS",
     "MOST_GRID_AXES",
     "NO_CELL_LIMIT",
     "OPERATORS",
+    "OVERLAP",
     "PAIRS_PER_CHUNK",
     "Cuts",
     "Heaps",
@@ -44,13 +62,17 @@ __all__ = [
     "Steps",
     "SumsRead",
     "Text",
+    "TokenIndex",
     "after",
+    "are_similar",
     "band_pairs",
     "before",
+    "box_overlap_pairs",
     "box_pairs",
     "bucket_of_cells",
     "cells_of",
     "cheapest_step",
+    "code_points",
     "combine_hashes",
     "count_cells",
     "cut_pieces",
@@ -61,21 +83,27 @@ __all__ = [
     "fold_sums",
     "hash_bytes",
     "hash_integers",
+    "hash_lists",
     "lists_of",
     "merge_order",
     "move_rings",
     "multiplicity_sweep",
+    "order_equal_hashes",
     "order_keys",
     "overlap_pairs",
     "packed_cells",
     "parts_of_validity",
+    "prefix_lengths",
     "push_rings",
     "renumbered",
     "rivals",
+    "similar_pairs",
+    "smallest_shared_token",
     "sort_order",
     "spread_over_buckets",
     "successors",
     "sweep_products",
+    "text_grams",
     "undominated",
     "with_room",
     "within_pairs",

@@ -10,13 +10,15 @@ import numpy as np
 from streamjoin.kernels.aggregation import Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import box_pairs
+from streamjoin.kernels.box_overlap import box_overlap_pairs
 from streamjoin.kernels.cells import count_cells
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
+from streamjoin.kernels.edit_distance import code_points, text_grams
 from streamjoin.kernels.exact_sum import fold_sums
 from streamjoin.kernels.expiry import expired_mask
 from streamjoin.kernels.grid import bucket_of_cells, spread_over_buckets
-from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers
+from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers, hash_lists
 from streamjoin.kernels.heaps import Heaps, fold_heaps
 from streamjoin.kernels.long_sums import LongSums
 from streamjoin.kernels.multiplicity import multiplicity_sweep
@@ -25,8 +27,19 @@ from streamjoin.kernels.overlap import overlap_pairs
 from streamjoin.kernels.pairs import Indices
 from streamjoin.kernels.products import expand_lists, lists_of, sweep_products
 from streamjoin.kernels.ring import move_rings, push_rings
+from streamjoin.kernels.sets import (
+    EDIT,
+    JACCARD,
+    Lists,
+    are_similar,
+    order_equal_hashes,
+    prefix_lengths,
+    similar_pairs,
+    smallest_shared_token,
+)
 from streamjoin.kernels.sorting import _SMALL, merge_order, sort_order
 from streamjoin.kernels.staircase import cheapest_step
+from streamjoin.kernels.token_index import TokenIndex
 from streamjoin.kernels.within import within_pairs
 
 
@@ -37,6 +50,8 @@ def load_kernels() -> None:
         lo, hi = zero.astype(kind), one.astype(kind)
         list(overlap_pairs((zero, lo, hi, zero, one), (zero, lo, hi, zero, one), timed=True))
         list(band_pairs((zero, lo, zero, one), (zero, lo, zero, one), low=kind(0), high=kind(0), timed=True))
+        beside = (zero, lo, hi, np.array([[0, 1]]), zero, one)
+        list(box_overlap_pairs(beside, beside, timed=True))
         boxed = (zero, zero, lo, np.zeros((1, 1)))
         list(box_pairs(boxed, boxed, far=kind(0), reach=np.zeros(1)))
         merge_order(zero, zero, lo, np.array([0, 1]))
@@ -66,7 +81,25 @@ def load_kernels() -> None:
     move_rings(zero, zero, one, rings, pool, pool)
     push_rings(zero, np.zeros((3, 1), np.int64), 1, rings, pool)
     multiplicity_sweep(0, (zero, zero, zero, one), np.zeros((1, 2), np.int64), -one, np.zeros((3, 1), np.int64), 0, 0)
+    _load_similarity(zero, one)
     _load_aggregation(zero)
+
+
+def _load_similarity(zero: Indices, one: Indices) -> None:
+    bounds = np.array([0, 1])
+    letter = np.frombuffer(b"a", np.uint8)
+    order_equal_hashes(zero, zero, bounds, letter, np.zeros(1, np.int64))
+    hash_lists(bounds, zero)
+    starts, points = code_points(bounds, letter)
+    grams, tokens = text_grams(starts, points, 1)
+    sets: tuple[int, Lists] = (JACCARD, (bounds, zero, one, bounds, letter))
+    for mode, lists in (sets, (EDIT, (grams, tokens, one, starts, points))):
+        prefix = prefix_lengths(mode, 1, lists[0])
+        index = TokenIndex.build(zero, *lists[:3], prefix)
+        side = (zero, zero, one, lists)
+        list(similar_pairs(side, side, index, mode=mode, threshold=1, timed=True))
+        are_similar(lists, zero, lists, zero, mode=mode, threshold=1)
+        smallest_shared_token((*lists[:2], prefix), zero, (*lists[:2], prefix), zero)
 
 
 def _load_aggregation(zero: Indices) -> None:

@@ -234,7 +234,7 @@ def _check_own_functions(text: str, pieces: Sequence[Piece]) -> None:
     """The functions that CQL has and Spark has not: how many arguments they take."""
     for at, piece in enumerate(pieces[:-1]):
         name = piece.text.lower()
-        if not piece.word or name not in ("distance", "overlaps") or pieces[at + 1].text != "(":
+        if not piece.word or name not in ("distance", "overlaps", "similar") or pieces[at + 1].text != "(":
             continue
         depth, arguments = 0, 1
         for inner in pieces[at + 1 :]:
@@ -247,6 +247,9 @@ def _check_own_functions(text: str, pieces: Sequence[Piece]) -> None:
             raise wrong(
                 text, piece.start, f"overlaps takes the ends of two intervals, got {arguments} argument(s)", hint
             )
+        if name == "similar" and arguments != 2:
+            hint = "write similar(R.tokens, S.tokens) >= 0.8"
+            raise wrong(text, piece.start, f"similar takes two arrays, got {arguments} argument(s)", hint)
         if name == "distance" and arguments % 2:
             hint = "write distance(R.x, R.y, S.x, S.y)"
             raise wrong(

@@ -53,7 +53,7 @@ _STRING_FUNCTIONS = """
 _INT_FUNCTIONS = """
     year month day dayofmonth dayofweek hour minute quarter length char_length ascii hash levenshtein
 """
-_DOUBLE_FUNCTIONS = "sqrt exp ln log10 sin cos tan atan atan2 pow power degrees radians distance double"
+_DOUBLE_FUNCTIONS = "sqrt exp ln log10 sin cos tan atan atan2 pow power degrees radians distance similar double"
 _BOOLEAN_FUNCTIONS = "overlaps isnull isnotnull isnan startswith endswith contains"
 _FUNCTIONS: dict[str, SqlType] = {
     **dict.fromkeys(_STRING_FUNCTIONS.split(), STRING),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from streamjoin.algebra import FOREVER, Near
 from streamjoin.algebra.predicate import Band, Overlaps, Within
+from streamjoin.algebra.similarity import Similar
 from streamjoin.operators import (
     Aggregating,
     AsofJoin,
@@ -147,12 +148,18 @@ def _predicate(part: Part, predicate: Any) -> str:
     if isinstance(predicate, Within):
         axes = part.called_all(0, predicate.left)
         return f"{predicate.metric} distance over ({axes}) at most {predicate.radius:g}"
+    if isinstance(predicate, Similar):
+        bound = "at most" if predicate.measure == "edit" else "at least"
+        measured = {"edit": "edit distance", "overlap": "shared elements"}.get(predicate.measure, predicate.measure)
+        one, two = part.called(0, predicate.left), part.called(1, predicate.right)
+        return f"{measured} of {one} and {two} {bound} {predicate.threshold:g}"
     return ""
 
 
 def _order(part: Part, first: Any) -> str:
-    by = "ts" if first is None else {Band: "value", Overlaps: "lo", Within: "grid row, x"}[type(first)]
-    return f"runs sorted by ({'key, ' if part.binding(0).keys else ''}{by})"
+    by = {Band: "value", Overlaps: "lo", Within: "grid row, x"}.get(type(first), "ts")
+    index = ", an index of prefix tokens beside each" if isinstance(first, Similar) else ""
+    return f"runs sorted by ({'key, ' if part.binding(0).keys else ''}{by}){index}"
 
 
 def _kept_of_pairs(part: Part, number: int) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
-from streamjoin.algebra import Band, How, Predicate
+from streamjoin.algebra import Band, How, Predicate, Similar
 from streamjoin.algebra.policy import Hold
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.condition import conjunction, conjuncts
@@ -158,9 +158,14 @@ def _flattened(relation: Relation) -> Relation:
 
 
 def _is_plain(relation: Relation) -> bool:
-    """Whether it is an inner join that nobody has said anything else of than what it joins."""
-    return isinstance(relation, Join) and relation == Join(
-        relation.left, relation.right, relation.predicates, relation.theta, outer=relation.outer
+    """Whether it is an inner join that nobody has said anything else of than what it joins.
+
+    Similarity is found by an index of tokens beside an area, which the join of many does not ask.
+    """
+    return (
+        isinstance(relation, Join)
+        and not any(isinstance(each, Similar) for each in relation.predicates)
+        and relation == Join(relation.left, relation.right, relation.predicates, relation.theta, outer=relation.outer)
     )
 
 

@@ -11,6 +11,7 @@ from streamjoin.algebra import (
     Predicate,
     Range,
     Rows,
+    Similar,
     Unbounded,
     Validity,
     Window,
@@ -130,6 +131,9 @@ def describe_predicate(predicate: Predicate) -> str:
     if isinstance(predicate, Within):
         left, right = ", ".join(predicate.left), ", ".join(predicate.right)
         return f"distance(({left}), ({right})) <= {predicate.radius}"
+    if isinstance(predicate, Similar):
+        compared = "<=" if predicate.measure == "edit" else ">="
+        return f"{predicate.measure}({predicate.left}, {predicate.right}) {compared} {predicate.threshold}"
     return repr(predicate)
 
 

@@ -77,7 +77,10 @@ class Typing(Protocol):
         ...
 
 
+_ARRAY: Final = '{"containsNull":true,"elementType":"%s","type":"array"}'
 _PLAIN: Final = {
+    pa.list_(pa.string()): ("array<string>", _ARRAY % "string"),
+    pa.list_(pa.int64()): ("array<bigint>", _ARRAY % "long"),
     pa.int64(): ("bigint", '"long"'),
     pa.int32(): ("int", '"integer"'),
     pa.int16(): ("smallint", '"short"'),

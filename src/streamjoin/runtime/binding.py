@@ -2,8 +2,8 @@
 
 Equality keys become one int64 code per row. A single key whose type fits into 64 bits is its own code; anything else is
 hashed, and the key values travel along as proof. Codes of different types never meet: both inputs' columns have been
-brought to a common type before. NULL and NaN match nothing, nor does an empty value interval or an infinite coordinate:
-such rows are marked.
+brought to a common type before. NULL and NaN match nothing, nor does an empty value interval, an empty set or an
+infinite coordinate: such rows are marked.
 
 One hash places everything: rows that are equal in some columns have equal hashes there (`RowBinding.hashes`), whoever
 asks, so that operators which go by the same columns can share a task.
@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Equals, Overlaps, Predicate, Within
+from streamjoin.algebra import FOREVER, NEVER, Equals, Overlaps, Predicate, Similar, Within
 from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.kernels import hash_integers, order_keys
 from streamjoin.operators import Results
-from streamjoin.state import Batch
+from streamjoin.state import Batch, content_of
 from streamjoin.state.batch import Indices
 from streamjoin.state.columns import codes_are_exact, finite, group_codes, number_values, row_hashes, time_values
 
@@ -61,7 +61,13 @@ class RowBinding:
         if self.forget_after is not None:
             te = saturating_add(ts, self.forget_after)
         values: list[npt.NDArray[Any]] = []
+        contents: list[pa.Array] = []
         for predicate in self.predicates:
+            if isinstance(predicate, Similar):
+                content, there = content_of(predicate, table[predicate.columns(self.number)[0]])
+                contents.append(content)
+                matchable &= there
+                continue
             coded = isinstance(predicate, Equals)  # of some inputs of a join of many: the code of a key is its value
             read = [table[name] for name in predicate.columns(self.number)]
             columns = [group_codes([column], len(ts)) if coded else number_values(column) for column in read]
@@ -84,6 +90,7 @@ class RowBinding:
             None if matchable.all() else matchable,
             holder=elements.holder,
             sign=elements.sign,
+            contents=pa.table(contents, names=[str(each) for each in range(len(contents))]) if contents else None,
         )
 
     def _proof(self, table: pa.Table) -> pa.Table | None:

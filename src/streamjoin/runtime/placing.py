@@ -7,6 +7,9 @@
 |              | on the values              | wherever a partner may be                 |                        |
 | by reference | overlap, with a cell size  | both in every cell that they cover        | several; kept where    |
 |              |                            |                                           | the larger start lies  |
+| by token     | similarity: a high         | both in the buckets of their prefix       | several; kept where    |
+|              | threshold                  | tokens (see `token_placing`)              | the smallest shared    |
+|              |                            |                                           | token belongs          |
 | by matrix    | anything else              | input 0 along a row, input 1 along a      | where row and column   |
 |              |                            | column of a matrix of buckets             | cross                  |
 
@@ -35,6 +38,7 @@ from streamjoin.kernels import bucket_of_cells, cells_of, combine_hashes, hash_i
 from streamjoin.state import Batch, PairTest
 from streamjoin.state.batch import Indices
 from streamjoin.state.columns import group_codes, number_values
+from streamjoin.state.contents import content_hashes
 from streamjoin.state.matching import grid_axes, grid_radius
 
 # A cell is this many times as wide as the reach of the predicate: one row in eight goes to a second cell per axis.
@@ -260,12 +264,12 @@ def modulo(hashes: Indices, buckets: int) -> Indices:
 
 
 def content_hash(batch: Batch) -> Indices:
-    """A hash of a row's content: its times, and its payload as far as that is numbers."""
+    """A hash of a row's content: its times, what predicates compare, and its payload as far as that is numbers."""
     columns: list[npt.NDArray[Any]] = [batch.ts, batch.te, batch.group, *batch.values]
     for column in batch.payload.columns:
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_temporal(column.type):
             columns.append(number_values(column)[0])
-    return _hash_of(columns)
+    return _hash_of([*columns, *content_hashes(batch)])
 
 
 def _hash_of(columns: Sequence[npt.NDArray[Any]]) -> Indices:
@@ -279,11 +283,11 @@ def _hash_of(columns: Sequence[npt.NDArray[Any]]) -> Indices:
 def origins(batch: Batch, judged_by: Sequence[str]) -> Indices:
     """A number that all replicas of a row share: a hash of everything that decides whom it matches.
 
-    That is its times, its values, and the payload columns `judged_by` that an expression reads. Rows that agree in all
-    of it have the same partners, so it does not matter that they share an origin. Not the row's position: a task that
-    runs again may see its rows in another order. (The verdict compares the times as well; see there.)
+    That is its times, its values and contents, and the payload columns `judged_by` that an expression reads. Rows that
+    agree in all of it have the same partners, so it does not matter that they share an origin. Not the row's position:
+    a task that runs again may see its rows in another order. (The verdict compares the times as well; see there.)
     """
-    origin = _hash_of([batch.ts, batch.te, batch.group, *batch.values])
+    origin = _hash_of([batch.ts, batch.te, batch.group, *batch.values, *content_hashes(batch)])
     for name in judged_by:
         for column in _flattened(batch.payload[name]):
             code, present = group_codes([column], len(batch))

@@ -3,6 +3,7 @@
 from streamjoin.state.aggregates import Changes, GroupAggregates, Pieces
 from streamjoin.state.batch import Batch
 from streamjoin.state.catalogue import Catalogue
+from streamjoin.state.contents import SimilarTest, content_of
 from streamjoin.state.history import History
 from streamjoin.state.holders import Ends, HolderIndex
 from streamjoin.state.kept import Kept
@@ -41,12 +42,14 @@ __all__ = [
     "RowOrder",
     "RowRings",
     "Run",
+    "SimilarTest",
     "Snapshot",
     "SweepArea",
     "TimeQueue",
     "UnknownEnds",
     "ValueTest",
     "View",
+    "content_of",
     "table_from_bytes",
     "table_to_bytes",
 ]

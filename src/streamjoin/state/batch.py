@@ -4,6 +4,7 @@
     ts, te     the validity `[ts, te)`; in an event join `te` is the instant from which the row can be forgotten
     group      the code of its equality keys (0 where there are none); equal keys have equal codes
     values     the columns that the predicates read, one predicate after the other
+    contents   sets and texts that predicates compare, in Arrow, one predicate after the other (see `contents`)
     proof      the key values themselves, where codes are hashes and have to be verified
     matchable  False for rows that can match nothing: a NULL or NaN key or value, an empty value interval
     origin     a number that all replicas of one row share, where a row goes to several buckets
@@ -18,6 +19,7 @@ What can be done with rows follows from these fields alone (see `row_table`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -48,6 +50,12 @@ class Batch(RowTable):
     home: Mask | None = None
     holder: Indices | None = field(default=None, metadata=optional(NO_HOLDER))
     sign: Signs | None = None
+    contents: pa.Table | None = field(default=None, metadata=beside("content"))
+
+    @cached_property
+    def worked_out(self) -> dict[object, Any]:
+        """What has been worked out from these rows, and is needed again as long as they are kept."""
+        return {}
 
     def without_matchable(self) -> Batch:
         """The same rows, once it has been settled that all of them can match."""

@@ -8,8 +8,9 @@ hashes, expressions, and whose bucket a pair belongs to.
 |-----------------|-------------------------|----------------------------------------------------|
 | none            | (group, ts)             | overlap of the validity itself                     |
 | Band            | (group, value)          | band, validity fused                               |
-| Overlaps        | (group, lo)             | overlap, validity fused                            |
+| Overlaps        | (group, lo)             | overlap, validity fused; several: a box, all fused |
 | Within          | (group, row, x)         | rows of an epsilon grid, validity fused            |
+| Similar         | (group, ts)             | prefixes of token lists, validity fused            |
 """
 
 from __future__ import annotations
@@ -27,17 +28,22 @@ import pyarrow.compute as pc
 
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.predicate import EARTH_RADIUS_METRES, Band, Overlaps, Predicate, Within
+from streamjoin.algebra.similarity import Similar
 from streamjoin.kernels import (
     PAIRS_PER_CHUNK,
     band_pairs,
+    box_overlap_pairs,
     box_pairs,
     cells_of,
+    order_keys,
     overlap_pairs,
     packed_cells,
+    similar_pairs,
     sort_order,
     within_pairs,
 )
 from streamjoin.state.batch import Batch, Indices
+from streamjoin.state.contents import index_of, token_lists
 from streamjoin.state.run import Run
 
 # The rows of the grid are a little wider than the radius, by more than `value / width` can round.
@@ -95,7 +101,7 @@ class Matching:
     `timed` says that validities must overlap. Without it rows match by value alone (event joins, plain value joins).
     """
 
-    first: Band | Overlaps | Within | None = None
+    first: Band | Overlaps | Within | Similar | None = None
     tests: tuple[PairTest, ...] = ()
     timed: bool = True
     chunk: int = PAIRS_PER_CHUNK
@@ -112,7 +118,7 @@ class Matching:
         rows, first = len(batch), self.first
         cell, axes = np.zeros(0, np.int64), None
         value: npt.NDArray[Any]
-        if first is None:
+        if first is None or isinstance(first, Similar):
             value = batch.ts
         elif isinstance(first, Within):
             axes = grid_axes(first, batch.values)
@@ -135,13 +141,23 @@ class Matching:
 
     def pairs(self, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         """Index pairs into a run of input 0 and a run of input 1 that match, chunk by chunk."""
+        box = self._box
+        tests = [test for test in self.tests if test not in box]
         for i, j in self._candidates(a, b):
-            for test in self.tests:
+            for test in tests:
                 keep = test.holds(a.rows, i, b.rows, j)
                 if not keep.all():
                     i, j = i[keep], j[keep]
             if len(i):
                 yield i, j
+
+    @property
+    def _box(self) -> tuple[ValueTest, ...]:
+        """Tests of further overlaps beside an overlap: dimensions of a box, which its kernel tests."""
+        if not isinstance(self.first, Overlaps):
+            return ()
+        values = (test for test in self.tests if isinstance(test, ValueTest))
+        return tuple(test for test in values if isinstance(test.predicate, Overlaps))
 
     def _candidates(self, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         first, one, two = self.first, a.rows, b.rows
@@ -167,6 +183,15 @@ class Matching:
             )
         if isinstance(first, Within):
             return self._near(first, a, b)
+        if isinstance(first, Similar):
+            return self._alike(first, one, two)
+        if isinstance(first, Overlaps) and self._box:
+            return box_overlap_pairs(
+                (one.group, one.values[0], one.values[1], _beside(one, self._box), one.ts, one.te),
+                (two.group, two.values[0], two.values[1], _beside(two, self._box), two.ts, two.te),
+                timed=self.timed,
+                limit=self.chunk,
+            )
         if isinstance(first, Overlaps):
             return overlap_pairs(
                 (one.group, one.values[0], one.values[1], one.ts, one.te),
@@ -186,6 +211,21 @@ class Matching:
     def _reach(self) -> npt.NDArray[np.float64]:
         return np.array([axis.reach for axis in self.grid])
 
+    def _alike(self, first: Similar, a: Batch, b: Batch) -> Iterator[tuple[Indices, Indices]]:
+        """The larger side is looked up: as a run that is kept, it has its index already."""
+        if len(a) > len(b):
+            return ((i, j) for j, i in self._alike(first, b, a))
+        one, two = (token_lists(each, 0, first) for each in (a, b))
+        return similar_pairs(
+            (a.group, a.ts, a.te, one.lists),
+            (b.group, b.ts, b.te, two.lists),
+            index_of(b, first),
+            mode=one.mode,
+            threshold=one.threshold,
+            timed=self.timed,
+            limit=self.chunk,
+        )
+
     def _near(self, first: Within, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         assert a.axes is not None and b.axes is not None
         radius, metric = grid_radius(first), first.metric
@@ -202,6 +242,15 @@ class Matching:
         # The kernel found everyone within the chord and a hair; the great circle decides.
         exact = ValueTest(first, 0)
         return ((i[keep], j[keep]) for i, j in candidates for keep in [exact.holds(a.rows, i, b.rows, j)])
+
+
+def _beside(batch: Batch, box: tuple[ValueTest, ...]) -> Indices:
+    """The further dimensions of boxes, as numbers in the order of the values; worked out once for a run."""
+    columns = tuple(column for test in box for column in (test.offset, test.offset + 1))
+    if columns not in batch.worked_out:
+        batch.worked_out[columns] = np.column_stack([order_keys(batch.values[column]) for column in columns])
+    found: Indices = batch.worked_out[columns]
+    return found
 
 
 def _forever(batch: Batch) -> npt.NDArray[np.int64]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Band, Emit, How, LatePolicy, Overlaps, Predicate, TimeAxis, Within
+from streamjoin.algebra import Band, Emit, How, LatePolicy, Overlaps, Predicate, Similar, TimeAxis, Within
 from streamjoin.algebra.interval import Mask
 from streamjoin.errors import UnsupportedError
 from streamjoin.plan.expression import Expression
@@ -24,7 +24,8 @@ from streamjoin.runtime.placing import (
     ReferencePartitioning,
     default_cell,
 )
-from streamjoin.state import Batch, KeyTest, PairTest, ValueTest
+from streamjoin.runtime.token_placing import TokenPartitioning, is_selective
+from streamjoin.state import Batch, KeyTest, PairTest, SimilarTest, ValueTest
 from streamjoin.state.batch import Indices
 from streamjoin.state.columns import codes_are_exact
 
@@ -101,16 +102,28 @@ def schemas_of(payload: Sequence[Fields]) -> tuple[pa.Schema, pa.Schema]:
 
 def order_of(predicate: Predicate) -> int:
     """Where a predicate stands among those that could sort the runs: the smaller, the fewer candidates it leaves."""
-    return (Within, Band, Overlaps).index(type(predicate))
+    return (Within, Band, Overlaps, Similar).index(type(predicate))
+
+
+def first_of(predicates: Sequence[Predicate]) -> Predicate | None:
+    """The predicate that finds the pairs: a similarity, which leaves the fewest, or the first over values."""
+    alike = [predicate for predicate in predicates if isinstance(predicate, Similar)]
+    return next(iter((*alike, *predicates)), None)
 
 
 def value_tests(predicates: Sequence[Predicate]) -> list[PairTest]:
-    """Tests of all predicates but the first, whose values lie one after the other."""
+    """Tests of all predicates but the one that finds the pairs."""
     tests: list[PairTest] = []
-    offset = len(predicates[0].columns(0)) if predicates else 0
-    for predicate in predicates[1:]:
-        tests.append(ValueTest(predicate, offset))
-        offset += len(predicate.columns(0))
+    offset, position, first = 0, 0, first_of(predicates)
+    for predicate in predicates:
+        if isinstance(predicate, Similar):
+            made: PairTest = SimilarTest(predicate, position)
+            position += 1
+        else:
+            made = ValueTest(predicate, offset)
+            offset += len(predicate.columns(0))
+        if predicate is not first:
+            tests.append(made)
     return tests
 
 
@@ -135,12 +148,20 @@ def theta_test(expression: Expression | None, schemas: Sequence[pa.Schema], how:
 
 
 def choose_partitioning(
-    keys: Keys, first: Predicate | None, how: How, buckets: int, cell: float | None, *, timed: bool
+    keys: Keys,
+    first: Predicate | None,
+    how: How,
+    buckets: int,
+    cell: float | None,
+    *,
+    timed: bool,
+    alike: Predicate | None = None,
 ) -> Partitioning:
-    """Which rows meet where.
+    """Which rows meet where; `first` is the first predicate over values, `alike` a similarity.
 
     Keys need no copies. A bound on the values keeps one side at home: the one that must know its partners. Intervals
     have no bound that the call knows, so without a cell size (`cell=`) they go by matrix, which needs to know nothing.
+    Sets that must have nearly everything in common go by their tokens.
     """
     if buckets == 1 or keys:
         return Partitioning(buckets)
@@ -148,6 +169,8 @@ def choose_partitioning(
         return HomePartitioning(buckets, first, cell or default_cell(first), 1 if how == "right" else 0)
     if cell is not None and (isinstance(first, Overlaps) or timed):
         return ReferencePartitioning(buckets, cell, on_time=first is None)
+    if isinstance(alike, Similar) and is_selective(alike):
+        return TokenPartitioning(buckets, alike)
     return MatrixPartitioning(buckets)
 
 

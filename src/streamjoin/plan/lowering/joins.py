@@ -28,6 +28,7 @@ from streamjoin.plan.relation import EVENT_JOINS, IntervalJoin, Join, Relation, 
 from streamjoin.plan.types import Fields, Typing, names_of, type_of
 from streamjoin.runtime.fragment import Entry, Inner, Node
 from streamjoin.runtime.placing import MatrixPartitioning, Partitioning
+from streamjoin.runtime.token_placing import TokenPartitioning
 from streamjoin.state.holders import MOST_PRODUCERS
 
 
@@ -82,7 +83,7 @@ class JoinLowering(ABC):
         sides = Sides([left, right], self.typing)
         parts = LOWERINGS[type(join)](join, sides, needed, setting)
         if self.negative and isinstance(join, Join):
-            if isinstance(parts.partitioning, MatrixPartitioning) or any(parts.followed):
+            if isinstance(parts.partitioning, MatrixPartitioning | TokenPartitioning) or any(parts.followed):
                 # Plus and minus tuples must meet wherever their place is by content.
                 sides = Sides([left, right], self.typing)
                 parts = LOWERINGS[type(join)](join, sides, needed, replace(setting, buckets=1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamjoin.algebra import Band, How, Predicate
+from streamjoin.algebra import Band, How, Predicate, Similar
 from streamjoin.algebra.policy import Hold
 from streamjoin.operators import TemporalJoin
 from streamjoin.operators.temporal_join import TRACKED
@@ -14,6 +14,7 @@ from streamjoin.plan.lowering.joining import (
     Setting,
     bindings_of,
     choose_partitioning,
+    first_of,
     key_tests,
     order_of,
     payload_of,
@@ -65,9 +66,11 @@ def _temporal(
         needed = needed | set(columns_of(join.theta))  # Spark evaluates it on the pairs
     payload = payload_of(sides, 0, needed), payload_of(sides, 1, needed)
     tests = (*value_tests(predicates), *key_tests(sides, keys), *theta_test(expression, schemas, join.how))
-    first = predicates[0] if predicates else None
+    first, over_values = first_of(predicates), [each for each in predicates if not isinstance(each, Similar)]
     matching = Matching(first, tests, timed=timed)  # type: ignore[arg-type]
-    partitioning = choose_partitioning(keys, first, join.how, setting.buckets, join.cell, timed=timed)
+    partitioning = choose_partitioning(
+        keys, next(iter(over_values), None), join.how, setting.buckets, join.cell, timed=timed, alike=first
+    )
     config = TemporalJoin(
         matching,
         schemas_of(payload),

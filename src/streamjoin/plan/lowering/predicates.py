@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Band, Equals, Near, Overlaps, Predicate, TimeAxis, Within
+from streamjoin.algebra import FOREVER, NEVER, Band, Equals, Near, Overlaps, Predicate, Similar, TimeAxis, Within
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import quoted
@@ -154,10 +154,48 @@ def bind_within(sides: Sides, within: Within) -> Within:
     return Within(tuple(axes[0]), tuple(axes[1]), float(within.radius), within.metric)
 
 
+def bind_similar(sides: Sides, similar: Similar) -> Similar:
+    """A similarity over texts, or over arrays of one type of elements."""
+    texts, kinds = similar.measure == "edit", []
+    for number, name in enumerate((similar.left, similar.right)):
+        kind = sides.type(number, name)
+        called, where = sides.called(number, name), sides.where(number)
+        if texts and not pa.types.is_string(kind.arrow):
+            raise CallError(
+                f"edit counts changes of a text, {called!r} of {where} is {kind.text}",
+                hint="cast the column to string; arrays are compared by jaccard, cosine or overlap",
+            )
+        if not texts and not _is_token_list(kind.arrow):
+            raise CallError(
+                f"{similar.measure} compares sets, arrays of strings or of integers; {called!r} of {where} is "
+                f"{kind.text}",
+                hint="make tokens of a text with split(lower(name), ' '), or compare texts by edit",
+            )
+        if not texts and kind.collated:
+            raise UnsupportedError(
+                f"{called!r} of {where} is {kind.text}: elements are compared by their bytes, its collation by others",
+                hint="cast it to array<string>",
+            )
+        kinds.append(kind)
+    if not texts and pa.types.is_integer(kinds[0].arrow.value_type) != pa.types.is_integer(kinds[1].arrow.value_type):
+        raise CallError(
+            f"{similar.measure} compares {kinds[0].text} and {kinds[1].text}, whose elements are never equal",
+            hint="cast one of them",
+        )
+    return similar
+
+
+def _is_token_list(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(kind) and (pa.types.is_string(kind.value_type) or pa.types.is_integer(kind.value_type))
+    )
+
+
 _BINDERS: Final[dict[type, Callable[[Sides, Any], Predicate]]] = {
     Band: bind_band,
     Overlaps: bind_overlaps,
     Within: bind_within,
+    Similar: bind_similar,
     Near: lambda sides, near: near,  # a function says what is near, of values as they are
 }
 

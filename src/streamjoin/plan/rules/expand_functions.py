@@ -1,7 +1,8 @@
-"""What is left of CQL's own functions, in Spark's words: Spark knows neither `distance` nor `overlaps`.
+"""What is left of CQL's own functions, in Spark's words: Spark knows neither `distance` nor `overlaps` nor `similar`.
 
 distance(a, b, c, d)      the root of the sum of squares; of c - a and d - b
 overlaps(a, b, c, d)      a < b AND c < d AND a < d AND c < b
+similar(a, b)             the number of elements that both arrays have by that of all; NULL is no element
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from streamjoin.plan.condition import calls
 from streamjoin.plan.relation import Join, Projection, Relation, Selection
 from streamjoin.plan.rules.rebuild import for_every
 
-FUNCTIONS = ("distance", "overlaps")
+FUNCTIONS = ("distance", "overlaps", "similar")
 
 
 @for_every(Relation)
@@ -43,7 +44,7 @@ def expanded(text: str) -> str:
     written, at = [], 0
     for start, end, name, arguments in calls(text, FUNCTIONS):
         inner = [expanded(argument) for argument in arguments]
-        written += [text[at:start], _distance(inner) if name == "distance" else _overlaps(inner)]
+        written += [text[at:start], _WRITTEN[name](inner)]
         at = end
     return "".join([*written, text[at:]])
 
@@ -60,3 +61,11 @@ def _distance(axes: list[str]) -> str:
 def _overlaps(ends: list[str]) -> str:
     start, end, other_start, other_end = (f"({text})" if " " in text and text[0] != "`" else text for text in ends)
     return f"({start} < {end} AND {other_start} < {other_end} AND {start} < {other_end} AND {other_start} < {end})"
+
+
+def _similar(sets: list[str]) -> str:
+    both = ", ".join(f"array_compact({text})" for text in sets)
+    return f"(array_size(array_intersect({both})) / nullif(array_size(array_union({both})), 0))"
+
+
+_WRITTEN = {"distance": _distance, "overlaps": _overlaps, "similar": _similar}

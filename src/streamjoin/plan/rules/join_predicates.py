@@ -5,6 +5,7 @@
     overlaps(R.lo, R.hi, S.lo, S.hi)                    Overlaps
     R.lo < S.hi AND S.lo < R.hi                         Overlaps, where R.lo < R.hi and S.lo < S.hi are conditions, too
     distance(R.x, R.y, S.x, S.y) <= 5                   Within
+    similar(R.t, S.t) >= 0.8, levenshtein(R.a, S.b) < 3 Similar  (see `likeness`)
 
 The rest stays as `theta`. NULL makes every one of these conditions NULL, and matches nothing as a predicate: the same
 pairs. NaN matches nothing as a predicate, also where Spark says NaN = NaN: that is the law of streamjoin's joins.
@@ -38,6 +39,7 @@ from streamjoin.plan.expression.sqltypes import (
 )
 from streamjoin.plan.relation import Join, Projection, Relation, Selection
 from streamjoin.plan.rules.bounds import EXACT_DIGITS, Bound, as_duration, bounds, number
+from streamjoin.plan.rules.likeness import likeness
 from streamjoin.plan.rules.operands import LEFT, RIGHT, Operands
 from streamjoin.plan.rules.rebuild import columns_only, for_every
 
@@ -66,7 +68,8 @@ def join_predicates(join: Join, schemas: Schemas) -> Relation:
     found: list[Predicate] = []
     rest: list[str] = []
     for part in conjuncts(join.theta):
-        predicate = _equality(part, operands) or _within(part, operands) or _overlap_call(part, operands)
+        predicate: Predicate | None = _equality(part, operands) or _within(part, operands)
+        predicate = predicate or _overlap_call(part, operands) or likeness(part, operands)
         if predicate is None:
             rest.append(part)
         else:

@@ -14,6 +14,7 @@ from streamjoin.algebra import (
     Outer,
     Overlaps,
     Predicate,
+    Similar,
     Validity,
     join_type,
     overlaps,
@@ -125,7 +126,7 @@ def cell_size(pair: Pair, predicates: Sequence[Predicate], time: str | None = No
     cell = pair.joining.cell
     if cell is None:
         return None
-    values = [each for each in predicates if not isinstance(each, Equals)]
+    values = [each for each in predicates if not isinstance(each, Equals | Similar)]
     first = min(values, key=order_of, default=None)
     scale, axis = 0, None
     if first is None and time is not None:

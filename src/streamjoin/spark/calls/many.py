@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Theta, Validity, Window, join_type
+from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Similar, Theta, Validity, Window, join_type
 from streamjoin.algebra.policy import Nway, Outer, one_of
 from streamjoin.algebra.predicate import Of, conjuncts
 from streamjoin.errors import CallError, UnsupportedError
@@ -168,6 +168,11 @@ def run_many(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
     _check_inner(many, joining, outer)
     keys = many.keys_of_all(joining.by)
     between, theta = many.conditions(where)
+    if way != "cascade" and any(isinstance(each.predicate, Similar) for each in between):
+        raise UnsupportedError(
+            f"similarity over {len(many.inputs)} frames at once: it is found by an index that only a join of two has",
+            hint='add nway="cascade"',
+        )
     windows, times = many.times_of_all(time, window)
     timed = times[0] is not None
     if not timed:
