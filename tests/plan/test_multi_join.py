@@ -86,6 +86,10 @@ def test_oracle_a_chain_says_what_the_cascade_says(name: str) -> None:
 def test_only_inner_joins_become_one() -> None:
     outer = optimised("SELECT A.v AS a FROM A [RANGE 4] LEFT JOIN B [RANGE 3] ON A.k = B.k JOIN C [NOW] ON A.k = C.k")
     assert joins_at_once(outer) == outer
+    similar = optimised(
+        "SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3], C [NOW] WHERE levenshtein(A.s, B.s) <= 1 AND A.k = C.k"
+    )
+    assert joins_at_once(similar) == similar
     two = optimised("SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3] WHERE A.k = B.k")
     assert joins_at_once(two) == two
 
