@@ -176,8 +176,8 @@ def test_streams_that_cannot_be_cut(spark: SparkSession, folder: Path) -> None:
     assert refused(folder, *ARRIVAL).startswith("--arrival is came, which is of type string in the stream S.")
     for name in "RS":
         for file in (folder / name).iterdir():
-            file.write_text("n,k,ts,came\n500,1,2024-01-01 10:00:00\n")
-    columns = "n int, k int, ts timestamp, came timestamp"
+            file.write_text("n,k,came,ts\n500,1,2024-01-01 10:00:00\n")
+    columns = "n int, k int, came timestamp, ts timestamp"
     options = [word for name in "RS" for word in ("--schema", f"{name}={columns}")]
     assert "does not fit" in refused(folder, *ARRIVAL, *options), "a field too few is no NULL"
 
