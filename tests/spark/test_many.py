@@ -125,7 +125,7 @@ def test_what_is_refused(frames: list[DataFrame]) -> None:
         sj.join(frames[:2], by="k", nway="cascade", **timed)
     with pytest.raises(UnsupportedError, match="a condition as a Column over 3 frames"):
         sj.join(frames, by="k", where=frames[0].v > frames[1].v, **timed)
-    with pytest.raises(UnsupportedError, match='similarity over 3 frames at once(?s:.*)nway="cascade"'):
+    with pytest.raises(UnsupportedError, match=r'similarity over 3 frames at once(?s:.*)nway="cascade"'):
         sj.join(frames, by="k", where=sj.similar("s", edit=1), **timed)
     with pytest.raises(CallError, match="suffix of a join of 3 frames"):
         sj.join(frames, by="k", suffix="_x", **timed)

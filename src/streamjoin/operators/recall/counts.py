@@ -25,7 +25,7 @@ MOST_BITS: Final = 16
 # Room for the number of a cell beside its class.
 CELLS_OF_CLASS: Final = 1 << 44
 # From here on rows are counted in a table with a place for each class and cell, without sorting them.
-MANY_ROWS: Final = 1 << 14
+MANY_ROWS: Final = 1 << 16
 PLACES: Final = 1 << 18
 _COLUMNS: Final = 3
 # What halving classes must save to be worth it: where cells hold single rows, classes cost nothing.
