@@ -121,3 +121,4 @@ def test_spark_refuses_state_over_streams_of_the_pipelines_own_tables(tmp_path: 
     ran = spark_pipelines("dry-run", tmp_path)
     assert ran.returncode != 0
     assert "TABLE_OR_VIEW_NOT_FOUND" in ran.stdout + ran.stderr, (ran.stdout + ran.stderr)[-4000:]
+    assert "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION" not in ran.stdout + ran.stderr, "the call itself asks nothing"

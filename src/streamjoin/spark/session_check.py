@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from streamjoin.errors import CallError
 from streamjoin.spark.session import PARTITIONS, PROVIDER, ROCKSDB
-from streamjoin.spark.told import context_of
+from streamjoin.spark.told import asked, context_of
 
 # What a Python says of itself. As text: a function of ours would be looked for where streamjoin may be missing.
 _LOOK: Final = """
@@ -124,7 +124,7 @@ def _check_elsewhere(session: SparkSession, name: tuple[str, str]) -> None:
     if name in _found_good:
         return
     try:
-        [(report,)] = session.range(1, numPartitions=1).mapInArrow(_asked(), "report string").collect()
+        [(report,)] = asked(session, lambda: _look_elsewhere(session))
     except Exception as error:
         # Where actions are not allowed, or the cluster is not well, it is not for us to say so.
         if not _is_about_python(str(error)):
@@ -134,10 +134,14 @@ def _check_elsewhere(session: SparkSession, name: tuple[str, str]) -> None:
     _found_good.add(name)
 
 
-def _asked() -> Any:
+def _look_elsewhere(session: SparkSession) -> list[Any]:
+    return session.range(1, numPartitions=1).mapInArrow(_looking(), "report string").collect()
+
+
+def _looking() -> Any:
     text = _LOOK
 
-    def asked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def looking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow
 
         known: dict[str, Any] = {}
@@ -145,7 +149,7 @@ def _asked() -> Any:
         for _ in batches:
             yield pyarrow.RecordBatch.from_pydict({"report": [known["look"]()]})
 
-    return asked  # a function within another is sent as it is, not by name
+    return looking  # a function within another is sent as it is, not by name
 
 
 def _is_about_python(error: str) -> bool:
