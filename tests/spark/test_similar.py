@@ -14,7 +14,8 @@ import streamjoin as sj
 
 SCHEMA = "id int, ts timestamp, words array<string>, numbers array<int>, name string"
 LETTERS = ["a", "b", "ä", "a\u0308", "👩"]
-JACCARD = "size(array_intersect(l.words, r.words)) / size(array_union(l.words, r.words)) >= 0.6"
+# Two empty sets would divide by zero.
+JACCARD = "try_divide(size(array_intersect(l.words, r.words)), size(array_union(l.words, r.words))) >= 0.6"
 
 
 def drawn(spark: SparkSession, seed: int, rows: int = 80) -> DataFrame:
