@@ -4,9 +4,10 @@
     cost     O(n + m + c), c = pairs that overlap along the first dimension; one of them costs a comparison or two,
              and only those that overlap everywhere are written down
 
-The scan is that of `overlap`. Further dimensions lie beside each row as `lo, hi, lo, hi, ...`, in one piece of memory
-that the scan walks through, as whole numbers in the order of the values, whatever these are. That is what makes it
-fast: what fails in the second dimension is never an index pair.
+The scan is that of `overlap`. The second dimension is two columns of its own, which the scan walks through as it walks
+through the first; the third and further ones are asked of who is left, and lie beside each row as `lo, hi, lo, hi`. All
+are whole numbers in the order of the values, whatever these are. That is what makes it fast: what fails in the second
+dimension is never an index pair.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def _overlap_beside(a: Any, i: int, b: Any, j: int) -> bool:
 
 @compiled
 def _boxes(
-    a_group: Any, a_lo: Any, a_hi: Any, a_beside: Any, a_ts: Any, a_te: Any,
-    b_group: Any, b_lo: Any, b_hi: Any, b_beside: Any, b_ts: Any, b_te: Any,
+    a_group: Any, a_lo: Any, a_hi: Any, a_low: Any, a_high: Any, a_beside: Any, a_ts: Any, a_te: Any,
+    b_group: Any, b_lo: Any, b_hi: Any, b_low: Any, b_high: Any, b_beside: Any, b_ts: Any, b_te: Any,
     timed: bool, i: int, j: int, limit: int, out_a: Any, out_b: Any,
 ) -> tuple[int, bool, int, int]:  # fmt: skip
     n, m, found = len(a_group), len(b_group), 0
@@ -42,11 +43,14 @@ def _boxes(
         a_end, b_end = end_of_group(a_group, i, n), end_of_group(b_group, j, m)
         while i < a_end and j < b_end and found < limit:
             if a_lo[i] <= b_lo[j]:
-                hi = a_hi[i]
+                hi, low, high = a_hi[i], a_low[i], a_high[i]
                 k = j
                 while k < b_end and b_lo[k] < hi:
-                    if _overlap_beside(a_beside, i, b_beside, k) and (
-                        not timed or max(a_ts[i], b_ts[k]) < min(a_te[i], b_te[k])
+                    if (
+                        b_low[k] < high
+                        and low < b_high[k]
+                        and _overlap_beside(a_beside, i, b_beside, k)
+                        and (not timed or max(a_ts[i], b_ts[k]) < min(a_te[i], b_te[k]))
                     ):
                         if out_a is not None:
                             out_a[found] = i
@@ -55,11 +59,14 @@ def _boxes(
                     k += 1
                 i += 1
             else:
-                hi = b_hi[j]
+                hi, low, high = b_hi[j], b_low[j], b_high[j]
                 k = i
                 while k < a_end and a_lo[k] < hi:
-                    if _overlap_beside(a_beside, k, b_beside, j) and (
-                        not timed or max(a_ts[k], b_ts[j]) < min(a_te[k], b_te[j])
+                    if (
+                        a_low[k] < high
+                        and low < a_high[k]
+                        and _overlap_beside(a_beside, k, b_beside, j)
+                        and (not timed or max(a_ts[k], b_ts[j]) < min(a_te[k], b_te[j]))
                     ):
                         if out_a is not None:
                             out_a[found] = k
@@ -75,17 +82,18 @@ def _boxes(
 
 
 def box_overlap_pairs(
-    a: tuple[Any, Any, Any, Indices, Any, Any],
-    b: tuple[Any, Any, Any, Indices, Any, Any],
+    a: tuple[Any, Any, Any, Indices, Indices, Indices, Any, Any],
+    b: tuple[Any, Any, Any, Indices, Indices, Indices, Any, Any],
     *,
     timed: bool,
     limit: int = PAIRS_PER_CHUNK,
 ) -> Iterator[Pairs]:
-    """Index pairs of two sides `(group, lo, hi, beside, ts, te)`; `beside` has two columns for each further dimension.
+    """Index pairs of two sides `(group, lo, hi, low, high, beside, ts, te)`; `low` and `high` are the second dimension,
+    `beside` has two columns for each further one.
 
     >>> import numpy as np
     >>> zero, lo, hi = np.zeros(2, np.int64), np.array([0, 5]), np.array([6, 9])
-    >>> side = (zero, lo, hi, np.array([[0, 1], [1, 2]]), lo, hi)
+    >>> side = (zero, lo, hi, np.array([0, 1]), np.array([1, 2]), np.zeros((2, 0), np.int64), lo, hi)
     >>> [(i.tolist(), j.tolist()) for i, j in box_overlap_pairs(side, side, timed=False)]
     [([0, 1], [0, 1])]
     """

@@ -50,7 +50,7 @@ def load_kernels() -> None:
         lo, hi = zero.astype(kind), one.astype(kind)
         list(overlap_pairs((zero, lo, hi, zero, one), (zero, lo, hi, zero, one), timed=True))
         list(band_pairs((zero, lo, zero, one), (zero, lo, zero, one), low=kind(0), high=kind(0), timed=True))
-        beside = (zero, lo, hi, np.array([[0, 1]]), zero, one)
+        beside = (zero, lo, hi, zero, one, np.array([[0, 1]]), zero, one)
         list(box_overlap_pairs(beside, beside, timed=True))
         boxed = (zero, zero, lo, np.zeros((1, 1)))
         list(box_pairs(boxed, boxed, far=kind(0), reach=np.zeros(1)))

@@ -187,8 +187,8 @@ class Matching:
             return self._alike(first, one, two)
         if isinstance(first, Overlaps) and self._box:
             return box_overlap_pairs(
-                (one.group, one.values[0], one.values[1], _beside(one, self._box), one.ts, one.te),
-                (two.group, two.values[0], two.values[1], _beside(two, self._box), two.ts, two.te),
+                (one.group, one.values[0], one.values[1], *_beside(one, self._box), one.ts, one.te),
+                (two.group, two.values[0], two.values[1], *_beside(two, self._box), two.ts, two.te),
                 timed=self.timed,
                 limit=self.chunk,
             )
@@ -244,12 +244,16 @@ class Matching:
         return ((i[keep], j[keep]) for i, j in candidates for keep in [exact.holds(a.rows, i, b.rows, j)])
 
 
-def _beside(batch: Batch, box: tuple[ValueTest, ...]) -> Indices:
-    """The further dimensions of boxes, as numbers in the order of the values; worked out once for a run."""
+def _beside(batch: Batch, box: tuple[ValueTest, ...]) -> tuple[Indices, Indices, Indices]:
+    """Low and high ends of the second dimension of boxes, and those of further ones, worked out once for a run. They are
+    numbers in the order of the values.
+    """
     columns = tuple(column for test in box for column in (test.offset, test.offset + 1))
     if columns not in batch.worked_out:
-        batch.worked_out[columns] = np.column_stack([order_keys(batch.values[column]) for column in columns])
-    found: Indices = batch.worked_out[columns]
+        low, high, *further = (order_keys(batch.values[column]) for column in columns)
+        beside = np.column_stack(further) if further else np.zeros((len(batch), 0), np.int64)
+        batch.worked_out[columns] = low, high, beside
+    found: tuple[Indices, Indices, Indices] = batch.worked_out[columns]
     return found
 
 
