@@ -245,8 +245,9 @@ class Matching:
 
 
 def _beside(batch: Batch, box: tuple[ValueTest, ...]) -> tuple[Indices, Indices, Indices]:
-    """Low and high ends of the second dimension of boxes, and those of further ones, worked out once for a run. They are
-    numbers in the order of the values.
+    """Low and high ends of the second dimension of boxes, and those of further ones, worked out once for a run.
+
+    They are numbers in the order of the values.
     """
     columns = tuple(column for test in box for column in (test.offset, test.offset + 1))
     if columns not in batch.worked_out:
