@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections import Counter
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 
 import streamjoin as sj
 from streamjoin.cli import app
-from streamjoin.cli.replay import PLACE
+from streamjoin.cli.replay import CUT, PLACE, _unused_name
 from streamjoin.spark.marks import plan_of
 from tests.cli.commands import refused, run
 from tests.interpreter import InProcess
@@ -119,6 +120,8 @@ def test_row_for_row_as_in_this_process_also_after_a_kill(spark: SparkSession, f
             if (place, at) != ("sources/0", last - 2):
                 forget(folder / "checkpoint" / place, at)
         forget(folder / "out" / "_spark_metadata", at)
+    for file in (folder / "checkpoint" / PLACE).glob("*/*.parquet"):
+        os.utime(file)  # as copies have: Spark would take them in any order
     shutil.rmtree(folder / "R")  # what is cut needs no files any more
     (folder / "R").mkdir()
     again = run(folder, *ARRIVAL)
@@ -126,6 +129,13 @@ def test_row_for_row_as_in_this_process_also_after_a_kill(spark: SparkSession, f
     assert "3 micro-batches, " in again.output
     assert written(spark, folder) == expected
     assert run(folder, *ARRIVAL).output == "No micro-batch: there was nothing new to read.\n"
+    cut = folder / "checkpoint" / PLACE / CUT
+    cut.write_text(cut.read_text().replace("/checkpoint/replay", "/elsewhere/replay"))
+    assert "Spark knows files by their place" in refused(folder, *ARRIVAL)
+
+
+def test_the_name_of_an_interval_is_nobodys() -> None:
+    assert _unused_name(["n", "Interval", "interval_"]) == "interval__"
 
 
 def forget(log: Path, at: int) -> None:

@@ -72,6 +72,38 @@ def test_who_has_decided_about_archives_is_left_alone(variable: str, monkeypatch
 
 
 @pytest.mark.usefixtures("no_jvm")
+def test_a_java_that_could_not_write_is_not_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would not start, or complain into the program's output at its end."""
+    for options in ("-javaagent:telemetry.jar", "-agentlib:jdwp=transport=dt_socket", "--patch-module java.base=here"):
+        monkeypatch.setenv("SPARK_SUBMIT_OPTS", options)
+        assert archive_options(tmp_path) == ""
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xmx1k")  # with which it does not start
+    assert archive_options(tmp_path) == ""
+    monkeypatch.delenv("SPARK_SUBMIT_OPTS")
+    settings = tmp_path / "settings"
+    settings.mkdir()
+    monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
+    assert "ArchiveClassesAtExit" in archive_options(tmp_path)
+    (settings / "log4j2.properties").write_text("")
+    assert archive_options(tmp_path) == ""
+    assert not list(tmp_path.glob("*.probe"))
+
+
+@pytest.mark.usefixtures("no_jvm")
+def test_a_home_that_cannot_be_named_or_found_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("o'brien", "a b", "a\\b", "a:b"):
+        assert archive_options(tmp_path / name) == ""
+        assert not (tmp_path / name).exists()
+
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", nobody)
+    assert archive_options() == ""
+
+
+@pytest.mark.usefixtures("no_jvm")
 def test_without_java_or_a_place_to_write_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     assert archive_options(tmp_path / "file" / "below") == ""

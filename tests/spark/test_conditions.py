@@ -36,7 +36,8 @@ def test_every_way_to_say_of_which_input_a_column_is(frames: tuple[DataFrame, Da
         (F.col("l.speed") > F.col("r.mm")) & (F.col("l.id") <= F.col("r.id")),
         (F.col("speed") > F.col("mm")) & (F.col("in0.id") <= F.col("R.ID")),
         (wind.speed > rain["mm"]) & (wind.id <= rain.id),
-        F.expr("l.speed > mm") & (wind.id <= F.col("r.id")),
+        F.expr("l.speed > mm -- as text") & (wind.id <= F.col("r.id")),
+        (wind.speed > rain.mm) & (wind.id <= rain.id) & ~wind.id.isin([]),
     ):
         assert ids(sj.join(wind, rain, where=condition)) == expected
 

@@ -58,6 +58,11 @@ def test_periods_have_the_type_of_the_time(spark: SparkSession, kind: str) -> No
     assert sum(row.found for row in rows) == 5
 
 
+def test_names_may_have_dots(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, 2)], "`a.b` int, ts long")
+    assert sj.true_recall(frame, frame, time="ts", period=10).first().recall == 1.0
+
+
 def test_frames_that_cannot_be_compared(spark: SparkSession) -> None:
     one = spark.createDataFrame([(1, 2)], "id int, ts long")
     other = one.selectExpr("id", "ts", "1 AS more")

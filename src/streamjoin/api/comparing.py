@@ -56,7 +56,7 @@ def true_recall(result: DataFrame, exact: DataFrame, *, time: str, period: Durat
     start = _start_of(exact.schema[time].dataType, time, period)
     columns = exact.columns
     told = (
-        result.select(columns).withColumns({_FOUND: F.lit(1), _EXACT: F.lit(0)})
+        result.select([quoted(name) for name in columns]).withColumns({_FOUND: F.lit(1), _EXACT: F.lit(0)})
         .unionAll(exact.withColumns({_FOUND: F.lit(0), _EXACT: F.lit(1)}))
     )  # fmt: skip
     rows = told.groupBy(*(quoted(name) for name in columns)).agg(

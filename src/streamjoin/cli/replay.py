@@ -8,7 +8,7 @@ Intervals in which nothing arrived anywhere are left out.
 The cut happens once, before the query starts, by Spark: a file for each stream and interval, in the checkpoint, empty
 where a stream has no rows and another one has. Spark takes one file of each stream at a time, the oldest first, and the
 files' times are made to follow the intervals. So it does not matter how often the query is stopped: what a micro-batch
-holds is settled by then.
+holds is settled by then. The times are set anew at every start, because copies of a checkpoint lose them.
 
 One thing is repaired before a query goes on. Spark notes the files of the next micro-batch stream by stream, and then
 that there is such a micro-batch. Killed in between, it would take one file more of some streams the next time; so notes
@@ -114,11 +114,14 @@ class Replay:
             files = {name: _stamps(path) for name, path in paths.items()}
             self._cut(frames, interval, place)
             whole = place / f".{CUT}.new"
-            whole.write_text(json.dumps(cut | {"files": files}, indent=1) + "\n")
+            whole.write_text(json.dumps(cut | {"files": files, "place": str(place.resolve())}, indent=1) + "\n")
             whole.rename(place / CUT)
         self._check_same(place, cut, paths)
+        intervals = max(_in_order(place / name) for name in paths)
         # Removing the note of a micro-batch must not remove those before it, which Spark writes together and tidies up.
+        # As they stay, it must not write all of them together too often.
         spark.conf.set("spark.sql.streaming.fileSource.log.deletion", "false")
+        spark.conf.set("spark.sql.streaming.fileSource.log.compactInterval", str(max(10, intervals // 10)))
         _forget_unknown(checkpoint)
         return {name: read_stream(spark, place / name, 1) for name in paths}
 
@@ -137,6 +140,12 @@ class Replay:
                     f"{option} is another one than the replay of {place.parent} was cut with: {known[what]}",
                     hint="give the same, or a new --checkpoint and a new --out",
                 )
+        if known["place"] != str(place.resolve()) and (place.parent / "offsets").is_dir():
+            raise CallError(
+                f"the replay of {place.parent} was begun as {known['place']}: Spark knows files by their place, and "
+                "would take all of these again",
+                hint="move the checkpoint back, or give a new --checkpoint and a new --out",
+            )
         for name, path in paths.items():
             there = _stamps(path)
             news = [file for file, stamp in there.items() if known["files"].get(name, {}).get(file) != stamp]
@@ -198,8 +207,8 @@ def _ticks_of(frame: Any, column: str) -> str:
 
 
 def _unused_name(columns: list[str]) -> str:
-    name = "interval"
-    while name in columns:
+    name, taken = "interval", {column.lower() for column in columns}  # Spark does not tell case apart
+    while name in taken:
         name += "_"
     return name
 
@@ -213,7 +222,7 @@ def _interval_of(folder: Path) -> int:
 
 
 def _lay_out(scratch: Path, name: str, numbers: list[int], folder: Path) -> None:
-    """The files of a stream, one for each interval, with names and times in order."""
+    """The files of a stream, one for each interval, with names in order."""
     (empty,) = (scratch / "empty" / name).glob("*.parquet")
     written = {_interval_of(part): part for part in (scratch / "rows" / name).glob("*=*")}
     folder.mkdir(parents=True)
@@ -224,7 +233,14 @@ def _lay_out(scratch: Path, name: str, numbers: list[int], folder: Path) -> None
             rows.rename(file)
         else:
             shutil.copyfile(empty, file)
-        os.utime(file, (_OLDEST + at,) * 2)  # Spark goes by these, and not by names
+
+
+def _in_order(folder: Path) -> int:
+    """Have the times of a stream's files follow their names, as Spark goes by times; copies forget them. How many."""
+    files = sorted(folder.glob("*.parquet"))
+    for at, file in enumerate(files):
+        os.utime(file, (_OLDEST + at,) * 2)
+    return len(files)
 
 
 def _stamps(path: Path) -> dict[str, list[int]]:
@@ -239,7 +255,10 @@ def _forget_unknown(checkpoint: Path) -> None:
     known = -1
     if batches:
         lines = (checkpoint / "offsets" / str(max(batches))).read_text().splitlines()
-        known = max((json.loads(line)["logOffset"] for line in lines if '"logOffset"' in line), default=-1)
+        found = [json.loads(line)["logOffset"] for line in lines if '"logOffset"' in line]
+        if not found:  # the query is over
+            return
+        known = max(found)
     for note in (checkpoint / "sources").glob("*/[0-9]*"):
         if int(note.name.partition(".")[0]) > known:
             note.unlink()

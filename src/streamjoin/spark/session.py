@@ -23,6 +23,8 @@ PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MEMORY: Final = "spark.driver.memory"
 _JAVA: Final = "spark.driver.extraJavaOptions"
+# Who says one of these has a word about how Java starts, and an archive of classes may not fit it.
+_ABOUT_JAVA: Final = {_JAVA, "spark.driver.defaultJavaOptions", "spark.driver.extraClassPath"}
 
 _LIKED: Final = {
     # Columns cross to Python in larger pieces: less overhead per row.
@@ -72,7 +74,7 @@ def configure(builder: Any) -> Any:
         chosen |= _LIKED_HERE
         if not _is_said(_MEMORY, "--driver-memory", "SPARK_DRIVER_MEMORY"):
             chosen[_MEMORY] = f"{max(1024, machine.memory_bytes() // 4 >> 20)}m"
-        if _JAVA not in said and not _is_said(_JAVA, "--driver-java-options"):
+        if not said.keys() & _ABOUT_JAVA and not _is_said(_JAVA, "--driver-java-options"):
             chosen |= {_JAVA: options} if (options := archive_options()) else {}
     tasks = _local_tasks(master)
     if tasks is not None:

@@ -89,8 +89,8 @@ class _Reader:
             return f"({_PREFIX[word]} {arguments[0]})"
         if word in _SUFFIX and many == 1:
             return f"({arguments[0]} {_SUFFIX[word]})"
-        if word == "in" and many > 1:
-            return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+        if word == "in":  # in nothing: SQL cannot write it
+            return f"({arguments[0]} IN ({', '.join(arguments[1:])}))" if many > 1 else "FALSE"
         if word in ("like", "ilike") and many in (2, 3):
             escape = f" ESCAPE {arguments[2]}" if many == 3 else ""
             return f"({arguments[0]} {word.upper()} {arguments[1]}{escape})"
@@ -155,7 +155,7 @@ class _Connect(_Reader):
         if kind == "unresolved_function" and not node.is_distinct:
             return self.of_function(node.function_name, [self.node(each) for each in node.arguments])
         if kind == "expression_string":
-            return f"({node.expression})"
+            return f"({node.expression}\n)"  # it may end with a comment
         if kind == "alias" and len(node.name) == 1:
             return self.node(node.expr)
         if kind == "cast":
@@ -197,7 +197,7 @@ class _Classic(_Reader):
             cases = [self.node(each) for branch in _listed(parts[0]) for each in (branch._1(), branch._2())]
             return self.of_function("when", cases + [self.node(each) for each in _listed(parts[1].toList())])
         if kind == "SqlExpression":
-            return f"({parts[0]})"
+            return f"({parts[0]}\n)"  # it may end with a comment
         if kind == "Alias" and parts[1].size() == 1:
             return self.node(parts[0])
         if kind == "Cast":
