@@ -8,7 +8,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 import streamjoin as sj
-from chaos.data import SLACK_SECONDS
+from chaos.data import CLOSING_ID, SLACK_SECONDS
 from chaos.kinds import BUCKETS, Kind
 
 
@@ -47,8 +47,17 @@ def _near(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
     return sj.join_nearest(left, right, lateness=lateness, buckets=BUCKETS, **near, **options)
 
 
+def _many(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
+    """Three inputs: the third is every second row of the left side, read once more, and its closing row."""
+    third = left.filter(f"id % 2 = 0 OR id = {CLOSING_ID}")
+    lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
+    common: dict[str, Any] = {"time": "ts", "window": sj.Range("4 seconds"), "lateness": lateness, "buckets": BUCKETS}
+    return sj.join([left, right, third], **common, **options)
+
+
 _BAND: Final = sj.band("v", below=0.5, above=0.5)
 _THETA: Final = sj.theta("l.v < r.v AND r.v - l.v < 1.5")
+_PAIRWISE: Final = sj.equals("k", of=(0, 1)) & sj.band("v", below=0.5, above=0.5, of=(1, 2))
 
 JOINS: Final = (
     Kind("interval-inner", _over_interval),
@@ -71,6 +80,9 @@ JOINS: Final = (
     Kind("overlap-left-snapshot", partial(_over_validity, cell="10 seconds", how="left", outer="snapshot")),
     Kind("late-output", partial(_over_windows, by="k", how="left", late="output"), late=True),
     Kind("table-full", partial(_over_windows, by="k", how="full"), table=True),
+    Kind("many-keys", partial(_many, by="k")),
+    # Rows have copies along the edges of a cube of buckets here, and results wait for their turn.
+    Kind("many-pairwise-ordered", partial(_many, where=_PAIRWISE, emit="ordered")),
     Kind("best-match-left", _best),
     Kind("best-match-full", partial(_best, by="k", how="full")),
     Kind("best-match-full-without-keys", partial(_best, how="full")),

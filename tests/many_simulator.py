@@ -312,7 +312,7 @@ def run_case(case: Case) -> None:
     running, left, model, late = Troubled(case.plan(), rng=rng, trouble=case.trouble), Left(case), Model(case), 0
     for batch in cut(rng, case.arrivals):
         model.micro_batch(batch)
-        left.add(running.rows({str(number): table(some) for number, some in batch.items()}))
+        left.add(running.rows({str(number): table(some, SCHEMA) for number, some in batch.items()}))
         late += running.figure("late")
     left.add(running.end())
     expected = Counter(model.expected())

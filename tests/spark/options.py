@@ -30,18 +30,18 @@ class Function:
     time: str = "time"  # the parameter that says when a row is
 
     def call(self, spark: SparkSession, frames: Sequence[DataFrame], **options: Any) -> DataFrame:
-        """The call over two frames, or the first of them."""
+        """The call over two frames, or the first of them; over three where it takes more than two."""
         given = {name: value for name, value in {**self.usual, **options}.items() if value is not LEFT_OUT}
         if self.of == "named":
             text = Text(**{name: given.pop(name) for name in list(given) if name in Text.__dataclass_fields__})
-            return sj.cql(spark, str(text), R=frames[0], S=frames[1], **given)
+            return sj.cql(spark, str(text), **dict(zip("RST", frames, strict=False)), **given)
         function = getattr(sj, self.name)
         match self.of:
             case "list":
                 return function(list(frames), **given)
             case "one":
                 return function(frames[0], **given)
-        return function(*frames, **given)
+        return function(*frames[:2], **given)
 
     def each(self, one: Any, two: Any) -> Any:
         """A value for each frame, as the function takes it."""
@@ -109,6 +109,7 @@ class Option:
 
     `text`: how it is said in a query, where its text says it. `beside`: what the calls with and without it both have,
     because it means nothing alone. `idle`: a batch has no use for it. `static`: which of the frames is no stream.
+    `many`: over three frames, where the function takes more than two.
     """
 
     title: str
@@ -117,6 +118,11 @@ class Option:
     beside: Given = field(default_factory=dict)
     idle: bool = False
     static: int | None = None
+    many: bool = False
+
+    def frames(self, function: Function) -> int:
+        """How many frames the call is over; an event join has two."""
+        return 3 if self.many and function.of in ("list", "named") and function.name != AS_OF else 2
 
     def added(self, function: Function) -> Mapping[str, Any]:
         """What the call with it has more."""
@@ -161,6 +167,13 @@ def _with_keys(function: Function) -> Mapping[str, Any]:
 
 def _cell(function: Function) -> Mapping[str, Any]:
     return {"cell": "7 s" if function.name in ("join", "join_interval", "join_best_match") else 7.0}
+
+
+def _third(function: Function) -> Mapping[str, Any]:
+    """A third frame, where it must be said what is done with it."""
+    if function.of != "named" or function.name == AS_OF:
+        return {}
+    return {"tail": f"JOIN T [RANGE 5 SECONDS] ON T.v <> S.v {function.usual.get('tail', '')}"}
 
 
 def _hold(function: Function) -> Mapping[str, Any]:
@@ -216,6 +229,7 @@ def options() -> dict[str, Option]:
         Option("buckets", {"buckets": 3}, beside=_with_keys),
         Option("cell", _cell),
         Option("hold", _hold, beside={"emit": "ordered"}),
+        Option('nway="cascade"', {"nway": "cascade"}, beside=_third, many=True),
         Option("schemas", {"schemas": SCHEMA}),
         Option("a table on the right", {}, static=1),
         Option("a table on the left", {}, static=0),
@@ -416,6 +430,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "buckets": _row((("union",), UNUSED), otherwise=WORKS),
     "cell": _row(((*MATCHING, "join_best_match", "join_nearest"), WORKS)),
     "hold": _row((MATCHING, WORKS)),
+    'nway="cascade"': _row((("join", *RELATIONAL), WORKS), ((AS_OF,), UNUSED)),
     "schemas": _row(otherwise=UNUSED),
     "a table on the right": _row(_TABLE_BESIDE, otherwise=WORKS),
     "a table on the left": _row(_TABLE_BESIDE, otherwise=WORKS),

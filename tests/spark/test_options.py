@@ -43,10 +43,10 @@ Plan = Callable[..., PhysicalPlan]
 
 @pytest.fixture(scope="module")
 def frames(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[list[DataFrame]]:
-    """Two frames of no rows; and two streams."""
+    """Three frames of no rows; and three streams."""
     folder = str(tmp_path_factory.mktemp("empty"))
     readers: list[Any] = [spark.read, spark.readStream]
-    return [[reader.schema(SCHEMA).parquet(folder) for _ in range(2)] for reader in readers]
+    return [[reader.schema(SCHEMA).parquet(folder) for _ in range(3)] for reader in readers]
 
 
 @pytest.fixture(scope="module")
@@ -61,19 +61,20 @@ def plan(spark: SparkSession, frames: list[list[DataFrame]], rows: dict[str, Opt
 
     def with_it(title: str, function: str, *, streaming: bool) -> PhysicalPlan:
         option, called = rows[title], FUNCTIONS[function]
-        given = list(frames[streaming])
+        given = frames[streaming][: option.frames(called)]
         if option.static is not None:
             given[option.static] = frames[False][option.static]
         return plan_of(called.call(spark, given, **option.common(called), **option.added(called))).plan
 
     @cache
-    def usual(function: str, streaming: bool, common: tuple[tuple[str, Any], ...]) -> PhysicalPlan:
-        return plan_of(FUNCTIONS[function].call(spark, frames[streaming], **dict(common))).plan
+    def usual(function: str, streaming: bool, count: int, common: tuple[tuple[str, Any], ...]) -> PhysicalPlan:
+        return plan_of(FUNCTIONS[function].call(spark, frames[streaming][:count], **dict(common))).plan
 
     def plan(title: str, function: str, *, streaming: bool, without: bool = False) -> PhysicalPlan:
         if not without:
             return with_it(title, function, streaming=streaming)
-        return usual(function, streaming, tuple(rows[title].common(FUNCTIONS[function]).items()))
+        option, called = rows[title], FUNCTIONS[function]
+        return usual(function, streaming, option.frames(called), tuple(option.common(called).items()))
 
     return plan
 
