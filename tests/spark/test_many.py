@@ -89,6 +89,14 @@ def test_oracle_batch_with_a_cell_and_without_time(frames: list[DataFrame]) -> N
     assert found == expected
 
 
+def test_equality_of_two_columns_for_all_is_between_every_two(spark: SparkSession) -> None:
+    """A path would not do: 0.a = 1.b and 1.a = 2.b say nothing of 0.a and 2.b."""
+    frames = [spark.createDataFrame([row], "a int, b int") for row in ((1, 9), (5, 1), (7, 5))]
+    more = [frame.unionAll(spark.createDataFrame([(3, 3)], "a int, b int")) for frame in frames]
+    for nway in ("at once", "cascade"):
+        assert sj.join(more, where=sj.equals("a", "b"), nway=nway).select("a").collect() == [(3,)]
+
+
 def test_streaming_equals_batch(spark: SparkSession, tmp_path: Path) -> None:
     """Three streams, several micro-batches, a mixed predicate over four buckets."""
     streams = []

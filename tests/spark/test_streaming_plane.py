@@ -156,7 +156,8 @@ def test_oracle_cases_of_the_simulator_through_the_plane(family: str, cases: int
         try:
             for batch in simulator.cut(rng, case.arrivals):
                 model.micro_batch(batch)
-                left.add(plane.micro_batch({str(n): simulator.table(some) for n, some in batch.items() if some}))
+                rows = {n: simulator.table(some, call.schemas[n]) for n, some in batch.items() if some}
+                left.add(plane.micro_batch({str(n): some for n, some in rows.items()}))
             left.add(plane.end())
             simulator.check_left(case, model, left)
         except Exception as error:

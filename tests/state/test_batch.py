@@ -26,7 +26,8 @@ def full() -> Batch:
         home=[True, False, False],
         proof=PROOF,
     )
-    return replace(rows, holder=np.array([7, -1, 9]), sign=np.array([1, -1, 1], np.int8))
+    contents = pa.table({"0": [["a", "b"], None, []], "1": ["Ä", "", None]})
+    return replace(rows, holder=np.array([7, -1, 9]), sign=np.array([1, -1, 1], np.int8), contents=contents)
 
 
 def test_the_example_has_every_column() -> None:

@@ -58,8 +58,8 @@ def join(
                     `time`)
         by          equality keys of the same name on both inputs; they appear once in the result
         left_by, right_by   equality keys of different names, or expressions; both appear
-        where       a predicate: `equals`, `band`, `overlaps`, `within`, `theta`, combined with `&`; or a condition
-                    as SQL text, "l.speed > r.mm", or as a Column, `F.col("l.speed") > F.col("r.mm")` or
+        where       a predicate: `equals`, `band`, `overlaps`, `within`, `similar`, `theta`, combined with `&`; or a
+                    condition as SQL text, "l.speed > r.mm", or as a Column, `F.col("l.speed") > F.col("r.mm")` or
                     `wind.speed > rain.mm`
         how         inner, left, right, full, semi, anti, in any of Spark's spellings
         outer       "row" (a row that met nobody leaves once) or "snapshot" (the parts of its validity without partner)

@@ -11,7 +11,7 @@ from streamjoin.algebra import Validity, Window
 from streamjoin.algebra.policy import Nway, one_of
 from streamjoin.errors import CallError, UnknownColumnError
 from streamjoin.language import parse_cql
-from streamjoin.plan.multi_join import joins_at_once
+from streamjoin.plan.multi_join import joins_at_once, meet_in_one_place
 from streamjoin.plan.relation import Query, Relation, Stream, streams_of
 from streamjoin.plan.rules import optimise
 from streamjoin.plan.types import arrow_schema
@@ -31,7 +31,14 @@ def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, nw
     query = parse_cql(text, schemas, times=times, args=args)
     _check_times_are_read(query.relation, time, {name for name, part in inputs.items() if times[name] in part.hidden})
     relation = optimise(query.relation, schemas)
-    best = Query(relation if way == "cascade" else joins_at_once(relation), query.to_stream)
+    if way != "cascade":
+        types = {
+            name: schemas[leaf.source].field(column).type
+            for leaf in streams_of(relation)
+            for name, column in leaf.reads
+        }
+        relation = joins_at_once(relation, lambda join: meet_in_one_place(join, types))
+    best = Query(relation, query.to_stream)
     return TreeCall(inputs, best, query.relation, options).run()
 
 

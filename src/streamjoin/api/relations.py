@@ -71,7 +71,8 @@ def cql(
                     the same result, and a changelog is always by the second
         validity    the names of the result's validity columns
         buckets     how many buckets each operator is cut into; by default as many as tasks can run at once
-        nway        a chain of inner joins runs "at once", as one operator, or as a "cascade" of joins of two
+        nway        a chain of inner joins runs "at once", as one operator, where one key or one value of each stream
+                    says which rows meet; otherwise, or on request, as a "cascade" of joins of two
         schemas, streaming   as for `join`; a dict from a stream's name to what is known of it
         every other name is a stream of the query: `R=frame`
 

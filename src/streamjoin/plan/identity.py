@@ -90,6 +90,8 @@ def _predicates(plan: PhysicalPlan, stages: list[Stage], configs: list[Any]) -> 
     for target in plan.targets:
         if target.channel in channels and target.binding.predicates:
             yield str(tuple(_in_words(plan, each) for each in target.binding.predicates))
+    for link in (link for config in configs for link in getattr(config, "links", ())):  # of a join of many
+        yield f"inputs {link.one} and {link.two}: {_in_words(plan, link.predicate)}"
     for matching in (getattr(config, "matching", None) for config in configs):
         yield from (getattr(test, "text", "") for test in getattr(matching, "tests", ()))
     behind = {stage.outlet.way.channel for stage in stages}

@@ -6,11 +6,14 @@ equality a path through all is enough.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
-from streamjoin.algebra import Band, How, Predicate, Similar
+import pyarrow as pa
+
+from streamjoin.algebra import Band, Equals, How, Overlaps, Predicate, Similar
 from streamjoin.algebra.policy import Hold
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.condition import conjunction, conjuncts
@@ -119,22 +122,75 @@ def cascade_of(join: MultiJoin) -> Relation:
                 predicates.append(each.predicate if each.two == number else mirrored(each.predicate))
         theta = join.theta if number == last else None
         hold: Any = join.hold if number == last else "auto"
-        whole = Join(whole, join.parts[number], tuple(predicates), theta, timed=join.timed, hold=hold, cell=join.cell)
+        whole = Join(
+            whole, join.parts[number], tuple(predicates), theta, outer="snapshot" if join.timed else "row",
+            timed=join.timed, hold=hold, cell=join.cell,
+        )  # fmt: skip
     return whole
 
 
-def joins_at_once(relation: Relation) -> Relation:
-    """The tree with every chain of inner joins as one join of many: nothing between them need be kept.
+def joins_at_once(relation: Relation, worth: Callable[[MultiJoin], bool] = lambda join: True) -> Relation:
+    """The tree with every chain of inner joins that is `worth` it as one join of many: nothing between need be kept.
 
     >>> from streamjoin.plan.relation import Stream
     >>> r, s, t = (Stream(name, ((f"{name}.k", "k"),), "ts", None) for name in "RST")
     >>> joins_at_once(Join(Join(r, s), t)) == MultiJoin((r, s, t))
     True
     """
-    return bottom_up(relation, _flattened)
+    return bottom_up(relation, lambda each: _flattened(each, worth))
 
 
-def _flattened(relation: Relation) -> Relation:
+def meet_in_one_place(join: MultiJoin, types: Mapping[str, pa.DataType]) -> bool:
+    """Whether rows of all parts can be placed together without copies in many buckets: by a key that all have, in one
+    type, or by one value of each. `types` has those of the columns that are known.
+
+    By different keys a cascade moves every row once to where it is needed; at once, each would have to be copied.
+
+    >>> from streamjoin.algebra import Equals
+    >>> from streamjoin.plan.relation import Stream
+    >>> r, s, t = (Stream(name, ((f"{name}.k", "k"), (f"{name}.j", "j")), "ts", None) for name in "RST")
+    >>> types = dict.fromkeys(["R.k", "S.k", "S.j", "T.k", "T.j"], pa.int64())
+    >>> first, same, other = (Between(*at, Equals(*on)) for at, on in [
+    ...     ((0, 1), ("R.k", "S.k")), ((1, 2), ("S.k", "T.k")), ((1, 2), ("S.j", "T.j"))])
+    >>> meet_in_one_place(MultiJoin((r, s, t), (first, same)), types)
+    True
+    >>> meet_in_one_place(MultiJoin((r, s, t), (first, other)), types)
+    False
+    """
+    everyone = set(range(len(join.parts)))
+    equalities = [each for each in join.between if isinstance(each.predicate, Equals)]
+    if equalities:
+        classes = equality_classes(join.between)
+        return any(
+            {number for number, _ in members} == everyone and len({types.get(name) for _, name in members}) == 1
+            for members in classes
+            if all(name in types for _, name in members)
+        )
+    ends = [
+        (end, each.predicate.columns(side)) for each in join.between for side, end in enumerate((each.one, each.two))
+    ]
+    if len(set(ends)) > len({end for end, _ in ends}) or len({type(each.predicate) for each in join.between}) > 1:
+        return False  # several values of one part, or several kinds of predicates
+    pairs = {frozenset((each.one, each.two)) for each in join.between}
+    if any(isinstance(each.predicate, Overlaps) for each in join.between):
+        return len(pairs) == len(for_all(len(join.parts)))  # then all share a point
+    return not join.between or len(join.unconnected()) == 1
+
+
+def equality_classes(between: Iterable[Between]) -> list[set[tuple[int, str]]]:
+    """Columns, each with its part, that equalities make equal."""
+    classes: list[set[tuple[int, str]]] = []
+    for each in between:
+        if isinstance(each.predicate, Equals):
+            ends = {(each.one, str(each.predicate.left)), (each.two, str(each.predicate.right))}
+            for known in [one for one in classes if one & ends]:
+                classes.remove(known)
+                ends |= known
+            classes.append(ends)
+    return classes
+
+
+def _flattened(relation: Relation, worth: Callable[[MultiJoin], bool]) -> Relation:
     if not _is_plain(relation):
         return relation
     assert isinstance(relation, Join)
@@ -154,16 +210,19 @@ def _flattened(relation: Relation) -> Relation:
         between.append(Between(ends[0].pop(), ends[1].pop(), predicate))
     thetas = (*(side.theta for side in sides), relation.theta)
     theta = conjunction(part for text in thetas if text is not None for part in conjuncts(text))
-    return MultiJoin(parts, tuple(between), theta)
+    whole = MultiJoin(parts, tuple(between), theta)
+    return whole if worth(whole) else relation
 
 
 def _is_plain(relation: Relation) -> bool:
     """Whether it is an inner join that nobody has said anything else of than what it joins.
 
-    Similarity is found by an index of tokens beside an area, which the join of many does not ask.
+    Similarity is found by an index of tokens beside an area, which the join of many does not ask. A join by a further
+    condition alone is one that has to come before others: all combinations of rows would be tried.
     """
     return (
         isinstance(relation, Join)
+        and (relation.theta is None or bool(relation.predicates))
         and not any(isinstance(each, Similar) for each in relation.predicates)
         and relation == Join(relation.left, relation.right, relation.predicates, relation.theta, outer=relation.outer)
     )

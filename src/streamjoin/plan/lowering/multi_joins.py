@@ -19,7 +19,7 @@ from streamjoin.operators import NwayJoin
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.lowering.joining import JoinParts, Setting, payload_of
 from streamjoin.plan.lowering.predicates import Sides, bind_band, bind_key, bind_overlaps, bind_within
-from streamjoin.plan.multi_join import Between, MultiJoin, for_all
+from streamjoin.plan.multi_join import Between, MultiJoin, equality_classes, for_all
 from streamjoin.plan.types import Fields, Type, arrow_schema
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.many_placing import CubePartitioning, PointPartitioning, ReachPartitioning
@@ -121,24 +121,20 @@ def _bound(sides: ManySides, each: Between) -> Between:
 
 
 def _keys(bound: Sequence[Between], inputs: int) -> tuple[list[tuple[str, ...]], list[Between]]:
-    """Equality classes with one column of each input, and what is left."""
-    classes: list[set[tuple[int, str]]] = []
-    for each in bound:
-        if isinstance(each.predicate, Equals):
-            ends = {(each.one, str(each.predicate.left)), (each.two, str(each.predicate.right))}
-            for known in [one for one in classes if one & ends]:
-                classes.remove(known)
-                ends |= known
-            classes.append(ends)
+    """Equality classes that have columns of all inputs, one column of each, and what is left."""
     keys, covered = [], set[tuple[int, str]]()
-    for members in classes:
-        if sorted(number for number, _ in members) == list(range(inputs)):
-            keys.append(tuple(name for _, name in sorted(members)))
-            covered |= members
+    for members in equality_classes(bound):
+        own: dict[int, str] = {}
+        for number, name in sorted(members):
+            own.setdefault(number, name)
+        if len(own) == inputs:  # one column of each is the key; equalities with further columns are links
+            keys.append(tuple(own[number] for number in range(inputs)))
+            covered |= set(own.items())
     rest = [
         each
         for each in bound
-        if not isinstance(each.predicate, Equals) or (each.one, str(each.predicate.left)) not in covered
+        if not isinstance(each.predicate, Equals)
+        or not {(each.one, str(each.predicate.left)), (each.two, str(each.predicate.right))} <= covered
     ]
     return keys, rest
 
@@ -177,6 +173,8 @@ class _Reads:
         read = replace(predicate, left=own, right=own)  # type: ignore[type-var]
         if isinstance(read, Band):
             read = replace(read, below=0, above=0, closed="both")
+        if isinstance(read, Within):  # what is read are the axes, whatever distance is asked for
+            read = replace(read, radius=0.0)
         known = self.predicates[number]
         if read not in known:
             known.append(read)

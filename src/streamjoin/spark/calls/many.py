@@ -92,15 +92,27 @@ class Many(Pair):
                 )
             elif isinstance(part, Of):
                 between.append(self._between(part.predicate, *self._inputs_of(part)))
-            elif isinstance(part, Equals):  # a path through all is enough
-                between += [self._between(part, number, number + 1) for number in self.numbers[:-1]]
             else:
-                between += [self._between(part, *ends) for ends in for_all(len(self.inputs))]
+                between += [self._between(part, *ends) for ends in self._ends_for_all(part)]
         if not texts:
             return between, None
         whole = texts[0] if len(texts) == 1 else " AND ".join(f"({text})" for text in texts)
         self.theta = Expression.parse(whole, [self.schema(number) for number in self.numbers])
         return between, self.theta.spark_sql(lambda number, column: f"{number}.{column}")
+
+    def _ends_for_all(self, predicate: Predicate) -> list[tuple[int, int]]:
+        """Between which inputs a predicate for all is asked: every two, but a path is enough where one column of each
+        is equal to that of the next."""
+        if isinstance(predicate, Equals) and (
+            predicate.left is predicate.right
+            or (
+                isinstance(predicate.left, str)
+                and isinstance(predicate.right, str)
+                and predicate.left == predicate.right
+            )
+        ):
+            return [(number, number + 1) for number in self.numbers[:-1]]
+        return for_all(len(self.inputs))
 
     def _inputs_of(self, predicate: Of) -> tuple[int, int]:
         for number in predicate.inputs:
@@ -226,7 +238,7 @@ def _cell(joining: Joining, many: Many, between: Sequence[Between], time: str | 
         return None
     if joining.by is not None:
         raise CallError("cell says where rows without keys meet, and here they meet by key", hint="leave out cell=")
-    values = [each for each in between if not isinstance(each.predicate, Equals)]
+    values = [each for each in between if not isinstance(each.predicate, Equals | Similar)]
     first = min(values, key=lambda each: order_of(each.predicate), default=None)
     scale, axis = 0, None
     if first is None and time is not None:
