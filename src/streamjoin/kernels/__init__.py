@@ -12,7 +12,7 @@ from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.box_overlap import box_overlap_pairs
-from streamjoin.kernels.cells import count_cells
+from streamjoin.kernels.cells import count_cells, count_pairs
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.edit_distance import code_points, text_grams
@@ -75,6 +75,7 @@ __all__ = [
     "code_points",
     "combine_hashes",
     "count_cells",
+    "count_pairs",
     "cut_pieces",
     "expand_lists",
     "expired_mask",

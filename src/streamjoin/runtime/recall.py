@@ -106,7 +106,8 @@ class CellsSeen(LargestSeen):
             self._count()
 
     def _count(self) -> None:
-        group, ts = (np.concatenate(each) for each in zip(*self.waiting, strict=True))
+        columns = zip(*self.waiting, strict=True)
+        group, ts = (each[0] if len(each) == 1 else np.concatenate(each) for each in columns)
         self.waiting = []
         if len(ts):
             counts = counted(group, ts, width=self.step, bits=self.bits, most=MOST_REPORTED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 
@@ -59,8 +61,31 @@ def test_single_rows_keep_their_classes() -> None:
     assert fitted(dense, 12_000).width == 5
 
 
-def test_bytes_and_back() -> None:
+@pytest.mark.parametrize("times", [1, 10**3, 10**6, 10**12])
+def test_numbers_of_any_size_are_stored_and_read(times: int) -> None:
     counts = drawn(700, 30, 900)
-    assert same(Counts.from_bytes(counts.to_bytes()), counts)
+    larger = Counts(counts.width, counts.bits, counts.cls, counts.cell * times, counts.rows * times)
+    assert same(Counts.from_bytes(larger.to_bytes()), larger)
+    none = counts.since(10**9)
+    assert same(Counts.from_bytes(none.to_bytes()), none)
+
+
+@pytest.mark.parametrize("rows", [1, 700])
+def test_what_was_stored_in_eight_bytes_is_read(rows: int) -> None:
+    counts = drawn(rows, 30, 900)
+    columns = np.stack([np.diff(counts.cls, prepend=0), np.diff(counts.cell, prepend=0), counts.rows])
+    head = np.array([counts.width, counts.bits], "<i8").tobytes()
+    assert same(Counts.from_bytes(head + zlib.compress(columns.astype("<i8").tobytes(), 1)), counts)
+
+
+def test_far_apart_is_counted_as_well() -> None:
+    far = counted(np.array([1, 2, 1, 2, 1]), np.array([0, 2**61, 2**61, 0, 0]), width=1, bits=16)
+    assert far.rows.tolist().count(2) == 1
+    assert far.total == 5
+    assert [len(far), far.classes] == [4, 2]
+
+
+def test_cuts_keep_all_rows() -> None:
+    counts = drawn(700, 30, 900)
     assert counts.split(-100)[0].total + counts.split(-100)[1].total == 700
     assert (counts.since(0).cell * 5 >= -4).all()

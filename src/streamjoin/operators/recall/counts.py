@@ -28,6 +28,9 @@ CELLS_OF_CLASS: Final = 1 << 44
 MANY_ROWS: Final = 1 << 16
 PLACES: Final = 1 << 18
 _COLUMNS: Final = 3
+# Where the width of cells stood when all columns were stored in eight bytes.
+_NARROW: Final = 0
+_HEAD, _WIDE_HEAD = 8 * (4 + _COLUMNS), 16
 # What halving classes must save to be worth it: where cells hold single rows, classes cost nothing.
 _WORTH: Final = 0.8
 
@@ -57,21 +60,31 @@ class Counts:
         return int(self.cell.min())
 
     @cached_property
+    def last(self) -> int:
+        """The latest cell."""
+        return int(self.cell.max())
+
+    @cached_property
     def middle(self) -> int:
         """Half of the entries are of this cell or earlier."""
         half = (len(self) - 1) // 2
         return int(np.partition(self.cell, half)[half])
 
     @cached_property
+    def halves(self) -> tuple[Counts, Counts]:
+        """The older entries, and the others: about as many. The older ones are some, if there are any at all."""
+        older, newer = self.split(int(np.median(self.cell)) * self.width)
+        return (older, newer) if len(older) else (newer, older)  # all of it is of one time
+
+    @cached_property
     def numbers(self) -> Times:
         """One sorted number per entry, for class and cell; the first cell counts as 1."""
         return self.cls * CELLS_OF_CLASS + (self.cell - self.first + 1)
 
-    @cached_property
-    def rows_before(self) -> Floats:
-        """Rows of the entries before each, and in the end of all."""
-        before: Floats = np.r_[0, np.cumsum(self.rows)].astype(np.float64)
-        return before
+    @property
+    def classes(self) -> int:
+        """How many have any rows."""
+        return int(np.count_nonzero(np.diff(self.cls))) + min(1, len(self))
 
     @property
     def total(self) -> int:
@@ -82,13 +95,20 @@ class Counts:
         """The same rows in fewer classes."""
         if bits >= self.bits:
             return self
-        return _grouped(self.width, bits, self.cls & ((1 << bits) - 1), self.cell, self.rows)
+        if bits not in self._fewer:
+            self._fewer[bits] = _grouped(self.width, bits, self.cls & ((1 << bits) - 1), self.cell, self.rows)
+        return self._fewer[bits]
+
+    @cached_property
+    def _fewer(self) -> dict[int, Counts]:
+        """What `with_bits` has answered: old rows meet new ones of the same few details again and again."""
+        return {}
 
     def with_width(self, width: int) -> Counts:
         """The same rows in wider cells; the width is a multiple of the one before."""
         if width <= self.width:
             return self
-        return _grouped(width, self.bits, self.cls, self.cell // (width // self.width), self.rows)
+        return _summed(width, self.bits, self.cls, self.cell // (width // self.width), self.rows)
 
     def since(self, time: int) -> Counts:
         """Without the cells that end at or before a time."""
@@ -105,26 +125,61 @@ class Counts:
         return Counts(self.width, self.bits, self.cls[mask], self.cell[mask], self.rows[mask])
 
     def to_bytes(self) -> bytes:
-        """To be stored, small: classes and cells are written as steps from one to the next."""
-        table = np.stack([np.diff(self.cls, prepend=0), np.diff(self.cell, prepend=0), self.rows])
-        head = np.array([self.width, self.bits], "<i8").tobytes()
-        return head + zlib.compress(table.astype("<i8").tobytes(), 1)
+        """To be stored, small: classes and cells as steps from one to the next, in types that just hold them."""
+        columns = [np.diff(self.cls, prepend=0), np.diff(self.cell, prepend=0), self.rows]
+        sizes = [_bytes_of(column) for column in columns]
+        head = np.array([_NARROW, self.width, self.bits, len(self), *sizes], "<i8").tobytes()
+        stored = [column.astype(f"<i{size}").tobytes() for column, size in zip(columns, sizes, strict=True)]
+        return head + zlib.compress(b"".join(stored), 1)
 
     @staticmethod
     def from_bytes(stored: bytes) -> Counts:
-        """The inverse of `to_bytes`."""
-        width, bits = np.frombuffer(bytes(stored[:16]), "<i8").tolist()
-        cls, cell, rows = np.frombuffer(zlib.decompress(bytes(stored[16:])), "<i8").reshape(_COLUMNS, -1)
-        return Counts(width, bits, np.cumsum(cls), np.cumsum(cell), rows.astype(np.int64))
+        """The inverse of `to_bytes`; what was stored before columns had types of their own is read as well."""
+        width, bits = np.frombuffer(bytes(stored[:_WIDE_HEAD]), "<i8").tolist()
+        if width == _NARROW:
+            _, width, bits, entries, *sizes = np.frombuffer(bytes(stored[:_HEAD]), "<i8").tolist()
+            packed = zlib.decompress(bytes(stored[_HEAD:]))
+        else:
+            packed = zlib.decompress(bytes(stored[_WIDE_HEAD:]))
+            entries, sizes = len(packed) // (8 * _COLUMNS), [8] * _COLUMNS
+        ends = np.cumsum(sizes) * entries
+        cls, cell, rows = (
+            np.frombuffer(packed, f"<i{size}", entries, end - size * entries).astype(np.int64)
+            for size, end in zip(sizes, ends.tolist(), strict=True)
+        )
+        return Counts(width, bits, np.cumsum(cls), np.cumsum(cell), rows)
+
+
+def _bytes_of(column: Times) -> int:
+    """Of the smallest whole numbers that hold those of a column."""
+    most = max(int(column.max(initial=0)), -1 - int(column.min(initial=0)))
+    return next(size for size in (1, 2, 4, 8) if most < 1 << (8 * size - 1))
 
 
 def _grouped(width: int, bits: int, cls: Times, cell: Times, rows: Times) -> Counts:
     """Counts of what may occur several times, in any order."""
     if not len(cell):
         return Counts(width, bits, cls, cell, rows)
-    order = np.lexsort((cell, cls))
-    cls, cell, rows = cls[order], cell[order], rows[order]
-    first = np.flatnonzero(np.r_[True, (np.diff(cls) != 0) | (np.diff(cell) != 0)])
+    first = int(cell.min())
+    if int(cell.max()) - first < CELLS_OF_CLASS:
+        # Counts of several parts, and of fewer classes, are a few sorted runs: a stable sort merges them.
+        order = np.argsort(cls * CELLS_OF_CLASS + (cell - first), kind="stable")
+    else:
+        order = np.lexsort((cell, cls))
+    return _summed(width, bits, cls[order], cell[order], rows[order])
+
+
+def _summed(width: int, bits: int, cls: Times, cell: Times, rows: Times) -> Counts:
+    """Counts of what may occur several times, sorted by class and cell."""
+    if not len(cell):
+        return Counts(width, bits, cls, cell, rows)
+    new = np.empty(len(cell), np.bool_)
+    new[0] = True
+    np.not_equal(cell[1:], cell[:-1], out=new[1:])
+    new[1:] |= cls[1:] != cls[:-1]
+    first = np.flatnonzero(new)
+    if len(first) == len(cell):
+        return Counts(width, bits, cls, cell, rows)
     return Counts(width, bits, cls[first], cell[first], np.add.reduceat(rows, first))
 
 
@@ -141,15 +196,16 @@ def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREV
     while (span := latest // width - earliest // width + 1) > PLACES:
         width *= 2
     base, bits = earliest // width, min(bits, (PLACES // span).bit_length() - 1)
-    table = count_cells(group, ts, width, base, (1 << bits, span))
+    table = count_cells(group, ts, width, base, (span, 1 << bits))
     while bits and (entries := np.count_nonzero(table)) > most:
-        half = half_of(bits, int(np.count_nonzero(table.any(axis=1))))
-        fewer = table.reshape(-1, 1 << half, span).sum(axis=0)
+        half = half_of(bits, int(np.count_nonzero(table.any(axis=0))))
+        fewer = table.reshape(span, -1, 1 << half).sum(axis=1, dtype=table.dtype)
         if np.count_nonzero(fewer) > _WORTH * entries:
             break
         table, bits = fewer, half
-    cls, cell = np.nonzero(table)
-    return Counts(width, bits, cls, cell + base, table[cls, cell].astype(np.int64))
+    by_class = np.ascontiguousarray(table.T)
+    cls, cell = np.nonzero(by_class)
+    return Counts(width, bits, cls, cell + base, by_class[cls, cell].astype(np.int64))
 
 
 def half_of(bits: int, classes: int) -> int:
@@ -181,7 +237,7 @@ def fitted(counts: Counts, most: int, widest: int | None = None) -> Counts:
     Cells wider than `widest` come last of all: in those rows cannot be told from rows of other windows.
     """
     while len(counts) > most:
-        fewer = counts.with_bits(half_of(counts.bits, len(np.unique(counts.cls)))) if counts.bits else counts
+        fewer = counts.with_bits(half_of(counts.bits, counts.classes)) if counts.bits else counts
         wide = widest is not None and 2 * counts.width > widest
         if counts.bits and (wide or len(fewer) <= _WORTH * len(counts)):
             counts = fewer

@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamjoin.algebra.interval import Times
+from streamjoin.kernels import count_pairs
 from streamjoin.operators.recall.counts import CELLS_OF_CLASS as _CELLS
 from streamjoin.operators.recall.counts import Counts, Floats
 
@@ -82,24 +83,12 @@ def pairs_between(news: Counts, others: Counts, w_own: int, w_other: int) -> flo
     >>> pairs_between(counted(keys, one, width=1, bits=0), others, 3, 3)
     2.0
     """
-    news, others = _same_classes(news, others)
-    if not len(news) or not len(others):
+    if not _may_meet(news, others, w_own, w_other):
         return 0.0
-    keys, base = others.numbers, others.first
-    low, high = _windows(news, base * others.width, w_own, w_other)
-    before = others.rows_before
-
-    def rows_before(position: Floats) -> Floats:
-        """Rows of smaller classes, and those of the same class before a position."""
-        cell = np.clip(np.floor(position / others.width), -1, _CELLS - 2).astype(np.int64)
-        at = np.searchsorted(keys, news.cls * _CELLS + cell + 1)
-        inside = np.minimum(at, len(keys) - 1)
-        part = np.where(keys[inside] == news.cls * _CELLS + cell + 1, position / others.width - cell, 0.0)
-        found: Floats = before[at] + part * others.rows[inside]
-        return found
-
-    met = rows_before(np.maximum(low, high)) - rows_before(low)
-    return float((news.rows * met).sum())
+    news, others = _same_classes(news, others)
+    windows = _windows(news, others.first * others.width, w_own, w_other)
+    cells = (others.cls, others.cell - others.first, others.rows)
+    return count_pairs((news.cls, news.rows), windows, cells, others.width)
 
 
 def need_histogram(news: Counts, others: Counts, largest: int, windows: tuple[int, int], edges: Times) -> Floats:
@@ -109,11 +98,11 @@ def need_histogram(news: Counts, others: Counts, largest: int, windows: tuple[in
     others'. Pairs that need nothing are left out: they are found with slack 0.
     """
     bins = np.zeros(len(edges))
-    news, others = _same_classes(news, others)
     w_own, w_other = windows
     late = _some(news, news.cell * news.width < largest)
-    if not len(late) or not len(others):
+    if not _may_meet(late, others, w_own, w_other):
         return bins
+    late, others = _same_classes(late, others)
     keys, base = others.numbers, others.first
     origin = base * others.width
     low, high = _windows(late, origin, w_own, w_other)
@@ -124,6 +113,14 @@ def need_histogram(news: Counts, others: Counts, largest: int, windows: tuple[in
         place = np.maximum(np.searchsorted(edges, need, "right") - 1, 0)
         bins += np.bincount(place, weight, len(edges))
     return bins
+
+
+def _may_meet(news: Counts, others: Counts, w_own: int, w_other: int) -> bool:
+    """Whether any windows reach any of the others: most of what is old is out of reach for rows that are in time."""
+    if not len(news) or not len(others):
+        return False
+    earliest, latest = news.first * news.width - w_other, (news.last + 1) * news.width + w_own
+    return earliest <= (others.last + 1) * others.width and others.first * others.width <= latest
 
 
 def _same_classes(one: Counts, two: Counts) -> tuple[Counts, Counts]:

@@ -87,7 +87,8 @@ class Seen:
         A part goes, or is written anew, when half of it is past.
         """
         for name, part in list(self.parts):
-            if (part.middle + 1) * part.width <= now - reach:
+            past = (now - reach) // part.width - 1  # the last cell that is
+            if part.first <= past and part.middle <= past:
                 recent = part.since(now - reach)
                 at = [each for each, _ in self.parts].index(name)
                 self.parts[at : at + 1] = [(uuid.uuid4().hex, recent)] if len(recent) else []
@@ -98,10 +99,11 @@ class Seen:
         """The older half of a part in less detail, longest parts first: wider cells if its age allows, fewer classes if
         no part's does; and in the end wider cells whatever they mean.
         """
-        halves = [(part, *_halves(part)) for _, part in sorted(self.parts, key=lambda each: -len(each[1]))]
+        longest_first = sorted((part for _, part in self.parts), key=lambda part: -len(part))
         for rougher in (_wider, _fewer, _widened):
-            for part, older, newer in halves:
-                rough = rougher(older, now - (int(older.cell.max()) + 1) * older.width)
+            for part in longest_first:
+                older, newer = part.halves
+                rough = rougher(older, now - (older.last + 1) * older.width)
                 if rough is not None:
                     self.parts = [each for each in self.parts if each[1] is not part]
                     for each in (rough, newer):
@@ -130,11 +132,6 @@ class Seen:
         self.parts = [(each, Counts.from_bytes(stored.blobs[f"{name}/{each}"])) for each in stored.manifest["parts"]]
 
 
-def _halves(part: Counts) -> tuple[Counts, Counts]:
-    older, newer = part.split(int(np.median(part.cell)) * part.width)
-    return (older, newer) if len(older) else (newer, older)  # all of it is of one time
-
-
 def _wider(part: Counts, age: int) -> Counts | None:
     """Wider cells, as wide as its age allows; None where that saves too little."""
     rough = part
@@ -147,7 +144,7 @@ def _fewer(part: Counts, age: int) -> Counts | None:
     """Half as many classes."""
     if not part.bits:
         return None
-    rough = part.with_bits(half_of(part.bits, len(np.unique(part.cls))))
+    rough = part.with_bits(half_of(part.bits, part.classes))
     return rough if len(rough) <= ENOUGH * len(part) else None
 
 
