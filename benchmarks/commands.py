@@ -23,6 +23,7 @@ from benchmarks import (
     kernels,
     lifetimes,
     lifetimes_report,
+    nway,
     recall,
     recall_questions,
     recall_spark,
@@ -100,6 +101,24 @@ def run_asof(
     introduce(console, report, f"{repetitions} repetitions in turn, medians")
     return reported(
         console, report, lambda folder: _asof_outcomes(console, asked, quick, repetitions, folder), json_path
+    )
+
+
+def run_nway(
+    console: Console, *, quick: bool, repetitions: int, only: Sequence[str], json_path: Path | None
+) -> list[Verdict]:
+    """`streamjoin bench nway`: the same for four inputs at once."""
+    asked = questions_of(only, nway.QUESTIONS)
+    check_repetitions(repetitions, quick)
+    report = {"command": "nway", "quick": quick, "repetitions": repetitions}
+    report |= circumstances(requirements_of(PEERS_FILE.read_text()))
+    introduce(console, report, f"{repetitions} repetitions in turn, medians")
+    python = peers_python(PEERS_FILE, console.print)
+    return reported(
+        console,
+        report,
+        lambda folder: nway.outcomes(progress(console), asked, quick, repetitions, folder, python),
+        json_path,
     )
 
 

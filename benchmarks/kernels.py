@@ -37,6 +37,7 @@ class KernelOutcome:
     contenders: list[Contender]
     verdict: Verdict
     notes: dict[str, str] = field(default_factory=dict)
+    inputs: int = 2
 
     def to_json(self) -> dict[str, Any]:
         return {

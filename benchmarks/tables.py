@@ -32,12 +32,11 @@ def _checksum(contender: Contender) -> str:
 
 def kernel_table(outcome: KernelOutcome) -> Table:
     """The race of one question. No ratio without equal results: `ratio` refuses."""
-    title = (
-        f"{outcome.question}: {outcome.rows:,} x {outcome.rows:,} rows, one thread, pairs with a column of each side"
-    )
-    table = new_table(
-        title, "system", "median s", "min", "max", "user", "system", "pairs", "checksum", "ours is faster"
-    )
+    found, size = "pairs", f"{outcome.rows:,} x {outcome.rows:,} rows"
+    if outcome.inputs > 2:
+        found, size = "results", f"{outcome.inputs} x {outcome.rows:,} rows"
+    title = f"{outcome.question}: {size}, one thread, {found} with a column of each side"
+    table = new_table(title, "system", "median s", "min", "max", "user", "system", found, "checksum", "ours is faster")
     ours, *peers = outcome.contenders
     for contender in (ours, *sorted(peers, key=lambda peer: peer.median)):
         assert contender.digest is not None

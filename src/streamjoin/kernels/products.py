@@ -10,7 +10,7 @@ of a row are the product of the alive; where an input has nobody alive, nothing 
 
     needs    every input sorted by (group, lo), intervals that are not empty
     cost     O(rows + results) where no second interval is tested. The alive are looked through from the shortest list
-             on, and a list that turns out to be empty pays for those that were looked at before it
+             on, unless the largest end in one of the lists says that nobody there is
 
 `expand_lists` is for a micro-batch against areas: tuples that grow by one member at a time, from lists of candidates.
 It carries the intersection of the members' intervals, so a tuple that has become empty grows no further.
@@ -58,11 +58,12 @@ def _tidy(active: Any, count: Any, hi: Any, j: int, at: Any) -> int:
 @compiled
 def _sweep(
     group: Any, lo: Any, hi: Any, ts: Any, te: Any, timed: bool, offsets: Any,
-    heads: Any, ends: Any, active: Any, count: Any, others: Any, pick: Any, chosen: Any, low: Any, high: Any,
-    state: Any, out: Any,
+    heads: Any, ends: Any, active: Any, count: Any, reach: Any, others: Any, pick: Any, chosen: Any, low: Any,
+    high: Any, state: Any, out: Any,
 ) -> tuple[int, bool]:  # fmt: skip
     """Go on from `state` until `out` is full, a list of the alive is (then the caller makes them larger), or all is
-    done. `state`: what is being done, which input's row is swept, and how deep its product is.
+    done. `state`: what is being done, which input's row is swept, and how deep its product is. `reach`: the largest
+    high end in each list, so that a list of nobody but the dead is known without being looked through.
     """
     n, limit, found = len(heads), out.shape[1], 0
     while True:
@@ -91,21 +92,22 @@ def _sweep(
             if jx < 0:
                 state[0] = _BETWEEN
                 continue
-            x, known = heads[jx], 0
-            for j in range(n):  # the others, the shortest list first
-                if j != jx:
-                    place = known
-                    while place > 0 and count[others[place - 1]] > count[j]:
-                        others[place] = others[place - 1]
-                        place -= 1
-                    others[place] = j
-                    known += 1
-            product = 1.0
-            for q in range(known):
-                alive = 0 if count[others[q]] == 0 else _tidy(active, count, hi, others[q], lo[x])
-                product *= alive
-                if alive == 0:
-                    break
+            x, known, product = heads[jx], 0, 1.0
+            for j in range(n):
+                if j != jx and (count[j] == 0 or reach[j] <= lo[x]):
+                    count[j] = 0
+                    product = 0.0
+            if product > 0:
+                for j in range(n):  # the others, the shortest list first
+                    if j != jx:
+                        place = known
+                        while place > 0 and count[others[place - 1]] > count[j]:
+                            others[place] = others[place - 1]
+                            place -= 1
+                        others[place] = j
+                        known += 1
+                for q in range(known):
+                    product *= _tidy(active, count, hi, others[q], lo[x])
             state[0], state[1] = _ENTER, jx
             if product > 0 and not timed and found + product <= limit:
                 results, inner = int(product), 1
@@ -160,6 +162,7 @@ def _sweep(
             if count[jx] == active.shape[1] and _tidy(active, count, hi, jx, lo[x]) == active.shape[1]:
                 return found, False
             active[jx, count[jx]] = x
+            reach[jx] = hi[x] if count[jx] == 0 else max(reach[jx], hi[x])
             count[jx] += 1
             heads[jx] += 1
             state[0] = _SWEEPING
@@ -177,15 +180,19 @@ def sweep_products(sides: Sequence[Side], *, timed: bool, limit: int = PAIRS_PER
     if any(len(side[0]) == 0 for side in sides):
         return
     n = len(sides)
-    group, lo, hi, ts, te = (frozen(np.concatenate([side[column] for side in sides])) for column in range(5))
+    # Without validities the last two are not looked at, so any array will do for them.
+    group, lo, hi, *times = (
+        frozen(np.concatenate([side[column] for side in sides])) for column in range(5 if timed else 3)
+    )
+    ts, te = times or (group, group)
     offsets = np.cumsum([0, *(len(side[0]) for side in sides)])
     heads, active, out = offsets[:-1].copy(), np.empty((n, _ALIVE_AT_FIRST), np.int64), np.empty((n, limit), np.int64)
     ends, count, others, pick, chosen, low, high = (np.zeros(n, np.int64) for _ in range(7))
-    state, done = np.zeros(3, np.int64), False
+    reach, state, done = np.zeros(n, hi.dtype), np.zeros(3, np.int64), False
     while not done:
         found, done = _sweep(
-            group, lo, hi, ts, te, timed, offsets, heads, ends, active, count, others, pick, chosen, low, high, state,
-            out,
+            group, lo, hi, ts, te, timed, offsets, heads, ends, active, count, reach, others, pick, chosen, low, high,
+            state, out,
         )  # fmt: skip
         if found:
             yield [out[number, :found] - offsets[number] for number in range(n)]
