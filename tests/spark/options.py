@@ -170,10 +170,10 @@ def _cell(function: Function) -> Mapping[str, Any]:
 
 
 def _third(function: Function) -> Mapping[str, Any]:
-    """A third frame, where it must be said what is done with it."""
+    """A third frame, where it must be said what is done with it; by a key of all, else a cascade is chosen anyway."""
     if function.of != "named" or function.name == AS_OF:
         return {}
-    return {"tail": f"JOIN T [RANGE 5 SECONDS] ON T.v <> S.v {function.usual.get('tail', '')}"}
+    return {"on": "R.k = S.k", "tail": f"JOIN T [RANGE 5 SECONDS] ON T.k = S.k {function.usual.get('tail', '')}"}
 
 
 def _hold(function: Function) -> Mapping[str, Any]:
