@@ -27,6 +27,9 @@ CELLS_OF_CLASS: Final = 1 << 44
 # From here on rows are counted in a table with a place for each class and cell, without sorting them.
 MANY_ROWS: Final = 1 << 16
 PLACES: Final = 1 << 18
+# Rows that are looked at to see how many classes there are; and how many times too many are left to be counted.
+SAMPLE: Final = 1 << 12
+MANY_TIMES: Final = 2
 _COLUMNS: Final = 3
 # Where the width of cells stood when all columns were stored in eight bytes.
 _NARROW: Final = 0
@@ -196,7 +199,8 @@ def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREV
     while (span := latest // width - earliest // width + 1) > PLACES:
         width *= 2
     base, bits = earliest // width, min(bits, (PLACES // span).bit_length() - 1)
-    table = count_cells(group, ts, width, base, (span, 1 << bits))
+    table = count_cells(group, ts, width, base, (span, 1 << _useful(group, bits, most // span)))
+    bits = table.shape[1].bit_length() - 1
     while bits and (entries := np.count_nonzero(table)) > most:
         half = half_of(bits, int(np.count_nonzero(table.any(axis=0))))
         fewer = table.reshape(span, -1, 1 << half).sum(axis=1, dtype=table.dtype)
@@ -206,6 +210,16 @@ def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREV
     by_class = np.ascontiguousarray(table.T)
     cls, cell = np.nonzero(by_class)
     return Counts(width, bits, cls, cell + base, by_class[cls, cell].astype(np.int64))
+
+
+def _useful(group: Times, bits: int, most: int) -> int:
+    """Of the bits, as many as are worth counting: if some of the rows are of far more classes than may be told of, the
+    table of all of them would be large, and be summed up at once.
+    """
+    some = hash_integers(group[:: -(-len(group) // SAMPLE)])
+    while bits and np.count_nonzero(np.bincount(some & ((1 << bits) - 1))) > MANY_TIMES * most:
+        bits -= 1
+    return bits
 
 
 def half_of(bits: int, classes: int) -> int:
