@@ -31,6 +31,7 @@ from streamjoin.algebra import (
     Window,
     Within,
 )
+from streamjoin.errors import CallError
 from streamjoin.plan.lowering import Leaving, lower
 from streamjoin.plan.multi_join import Between, MultiJoin, for_all
 from streamjoin.plan.naming import name_columns
@@ -88,6 +89,17 @@ class Case:
         return MultiJoin(tuple(parts), between, None, True, self.hold, self.cell)  # type: ignore[arg-type]
 
     def plan(self) -> PhysicalPlan:
+        """How it runs; without its cell where no grid fits what it joins by, which is refused."""
+        if self.cell is not None:
+            try:
+                return self._lowered()
+            except CallError as refusal:
+                if "cell is the size" not in str(refusal) and "cell says where" not in str(refusal):
+                    raise
+                self.cell = None
+        return self._lowered()
+
+    def _lowered(self) -> PhysicalPlan:
         sources = {
             str(number): source(
                 str(number), SCHEMA, Slack(self.slack[number]), label=f"input {number}", late=self.late[number],

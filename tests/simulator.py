@@ -295,7 +295,7 @@ def draw_case(seed: int) -> Case:
         hold=rng.choice(["outputs", "inputs", "auto"]),
         late=late,
         buckets=rng.choice([1, 1, 2, 3, 4, 6]),
-        cell=rng.choice([None, None if alike else 1.0, None if alike else 3.0, 20.0]),
+        cell=_without_keys(keys, rng.choice([None, None if alike else 1.0, None if alike else 3.0, 20.0])),
         lateness=(Slack(slack[0]), Slack(slack[1])),
     )
     return Case(seed, _shown(call), match, slack, (arrivals[0], arrivals[1]), rng.choice([0, 0.3]), regime)
@@ -306,6 +306,11 @@ def _shown(call: JoinCall) -> JoinCall:
     if call.how in ("semi", "anti") and call.late[1] == "output":
         return replace(call, late=(call.late[0], "drop"))
     return call
+
+
+def _without_keys(keys: tuple[str, ...], cell: float | None) -> float | None:
+    """The size of cells, which beside keys is refused."""
+    return None if keys else cell
 
 
 def draw_asof_case(seed: int) -> Case:
@@ -393,7 +398,7 @@ def draw_best_match_case(seed: int) -> Case:
         emit="eager" if in_steps else rng.choice(["eager", "ordered"]),
         late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
         buckets=rng.choice([1, 1, 2, 3, 4]),
-        cell=rng.choice([None, 1.0, 3.0]),
+        cell=_without_keys(keys, rng.choice([None, 1.0, 3.0])),
         lateness=(Slack(slack[0]), Slack(slack[1])) if progresses else (Timeless(), Timeless()),
     )
 
@@ -449,7 +454,7 @@ def draw_nearest_case(seed: int) -> Case:
         emit=rng.choice(["eager", "ordered"]),
         late=tuple(rng.choice(["drop", "output"]) for _ in range(2)),
         buckets=rng.choice([1, 1, 2, 3, 4]),
-        cell=rng.choice([None, 1.0, 3.0]),
+        cell=_without_keys(keys, rng.choice([None, 1.0, 3.0])),
         lateness=(Slack(slack[0]), Slack(slack[1])) if timed else (Timeless(), Timeless()),
     )
     near = _distance(metric, axes, radius)

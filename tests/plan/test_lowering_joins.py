@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import FOREVER, Band, Equals, Overlaps, Predicate, Range, Validity, Within
-from streamjoin.errors import UnsupportedError
+from streamjoin.algebra import FOREVER, Band, Equals, Overlaps, Predicate, Range, Similar, Validity, Within
+from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering.joining import ExpressionTest, choose_partitioning, order_of, value_tests
 from streamjoin.plan.naming import name_columns
 from streamjoin.plan.physical import Filter, PhysicalPlan
@@ -124,7 +124,6 @@ def test_keys_are_proved_where_their_codes_are_hashes(keys: tuple[str, ...], pro
         (join(BOX, cell=2.0), 4, ReferencePartitioning(4, 2.0, on_time=False)),
         (join(), 4, MatrixPartitioning(4)),
         (join(cell=2.0), 4, ReferencePartitioning(4, 2.0, on_time=True)),
-        (join(windowed=False, cell=2.0), 4, MatrixPartitioning(4)),
         (interval(), 4, HomePartitioning(4, Band(*TIMES, 2, 5), 56.0, 0)),
         (interval(NEAR, cell=3.0), 4, HomePartitioning(4, Band(*TIMES, 2, 5), 3.0, 0)),
         (interval(Equals("0.k", "1.k")), 4, Partitioning(4)),
@@ -136,7 +135,24 @@ def test_which_rows_meet_where(made: Relation, buckets: int, partitioning: Parti
 
 def test_a_function_decides_which_rows_meet_where() -> None:
     assert choose_partitioning((), BAND, "right", 3, None, timed=True) == HomePartitioning(3, BAND, 16.0, 1)
-    assert choose_partitioning((), None, "inner", 3, 2.0, timed=False) == MatrixPartitioning(3)
+    assert choose_partitioning((), None, "inner", 3, None, timed=False) == MatrixPartitioning(3)
+
+
+@pytest.mark.parametrize("buckets", [1, 4])
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (join(windowed=False, cell=2.0), "no grid lies over what this join compares"),
+        (join(Similar("0.s", "1.s", "edit", 1), windowed=False, cell=2.0), "no grid lies over what this join compares"),
+        (join(keys=("k",), cell=2.0), "here they meet by key"),
+        (join(Equals("0.k", "1.k"), BOX, cell=2.0), "here they meet by key"),
+        (interval(Equals("0.k", "1.k"), cell=3.0), "here they meet by key"),
+    ],
+)
+def test_cells_are_refused_where_there_is_no_grid(made: Relation, why: str, buckets: int) -> None:
+    """Whatever the number of buckets: it may be another one next time."""
+    with pytest.raises(CallError, match=rf"(?s){why}.*leave out cell="):
+        placed(made, buckets)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Band, Equals
+from streamjoin.algebra import Band, Equals, Overlaps, Range
+from streamjoin.errors import CallError
 from streamjoin.language import parse_cql
 from streamjoin.plan.lowering import Leaving
-from streamjoin.plan.multi_join import MultiJoin, cascade_of, joins_at_once
-from streamjoin.plan.relation import Join, Relation, operator_of
+from streamjoin.plan.multi_join import Between, MultiJoin, cascade_of, for_all, joins_at_once
+from streamjoin.plan.relation import Join, Relation, Stream, operator_of
 from streamjoin.plan.rules import optimise
 from tests.in_process import Troubled, plan_of
 
@@ -101,3 +102,47 @@ def test_predicates_go_between_the_streams_whose_columns_they_have() -> None:
     assert kinds == {(0, 1): Equals, (1, 2): Band, (2, 3): Equals}
     assert join.theta is not None
     assert join.unconnected() == [[0, 1, 2, 3]]
+
+
+def many(*between: Between, cell: float | None = None, timed: bool = True, parts: int = 3) -> MultiJoin:
+    reads = [tuple((f"{name}.{column}", column) for column in SCHEMA.names) for name in NAMES[:parts]]
+    streams = tuple(Stream(name, read, "ts", Range(4)) for name, read in zip(NAMES, reads, strict=False))
+    return MultiJoin(streams, between, None, timed, "auto", cell)
+
+
+BY_V = [Between(one, two, Overlaps((f"{NAMES[one]}.v",) * 2, (f"{NAMES[two]}.v",) * 2)) for one, two in for_all(3)]
+NEAR = [Between(0, 1, Band("A.v", "B.v", 1, 1)), Between(1, 2, Band("B.v", "C.v", 1, 1))]
+ALIKE = [Between(0, 1, Equals("A.k", "B.k")), Between(1, 2, Equals("B.k", "C.k"))]
+
+
+def placing(join: MultiJoin, buckets: int = 4) -> object:
+    names = dict.fromkeys(NAMES[: len(join.parts)], SCHEMA)
+    plan = plan_of(join, names, dict.fromkeys(names, 30), Leaving(buckets=buckets))
+    return plan.stages[-1].inputs[0].partitioning
+
+
+def test_a_cell_is_taken_where_there_is_a_grid_and_refused_elsewhere() -> None:
+    assert placing(many(*BY_V, cell=2.0)).cell == 2.0  # type: ignore[attr-defined]
+    assert placing(many(*NEAR, cell=2.0)).cell == 2.0  # type: ignore[attr-defined]
+    assert placing(many(cell=2.0)).cell == 2.0  # type: ignore[attr-defined]
+    for buckets in (1, 4):
+        for between in (ALIKE, [*ALIKE, *BY_V]):
+            with pytest.raises(CallError, match="here they meet by key"):
+                placing(many(*between, cell=2.0), buckets)
+        for between in (BY_V[:2], NEAR[:1], ALIKE[:1]):  # not of all three
+            with pytest.raises(CallError, match="no grid lies over what this join compares"):
+                placing(many(*between, cell=2.0), buckets)
+
+
+def test_a_cascade_gives_its_cell_to_those_of_its_joins_that_have_a_grid() -> None:
+    whole = cascade_of(many(ALIKE[0], NEAR[1], cell=2.0))
+    assert isinstance(whole, Join)
+    assert isinstance(whole.left, Join)
+    assert (whole.left.cell, whole.cell) == (None, 2.0)
+    over_time = cascade_of(many(ALIKE[0], cell=2.0))
+    assert isinstance(over_time, Join)
+    assert isinstance(over_time.left, Join)
+    assert (over_time.left.cell, over_time.cell) == (None, 2.0)
+    for refused in (many(*ALIKE, cell=2.0), many(*ALIKE, cell=2.0, timed=False)):
+        with pytest.raises(CallError, match="no grid lies over what this cascade compares"):
+            cascade_of(refused)

@@ -13,6 +13,7 @@ from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.box_overlap import box_overlap_pairs
 from streamjoin.kernels.cells import count_cells, count_pairs
+from streamjoin.kernels.common_groups import rows_of_common_groups
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.edit_distance import code_points, text_grams
@@ -98,6 +99,7 @@ __all__ = [
     "push_rings",
     "renumbered",
     "rivals",
+    "rows_of_common_groups",
     "similar_pairs",
     "smallest_shared_token",
     "sort_order",

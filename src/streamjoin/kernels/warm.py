@@ -12,6 +12,7 @@ from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import box_pairs
 from streamjoin.kernels.box_overlap import box_overlap_pairs
 from streamjoin.kernels.cells import count_cells, count_pairs
+from streamjoin.kernels.common_groups import rows_of_common_groups
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
 from streamjoin.kernels.edit_distance import code_points, text_grams
@@ -62,6 +63,7 @@ def load_kernels() -> None:
     side = (zero, zero, axes, zero, one)
     list(within_pairs(side, side, radius=0.0, metric="euclidean", timed=True))
     lists_of(zero, 1)
+    rows_of_common_groups([zero, zero])
     expired_mask(zero, 0)
     before((zero, zero), (zero, zero), strict=True)
     after((zero, zero), (zero, zero), strict=True)

@@ -12,6 +12,10 @@ last finds the others there, so each tuple is produced exactly once.
                     x
     input 2 --> [area 2]
 
+Rows that come while some input has nobody yet meet nobody, and stay as they are. When the last input's first rows come,
+those of groups that only some inputs have are left out before anything is sorted. So whole inputs, as in a batch, are
+sorted and swept where they can match, and nowhere else; the areas get their rows when more come.
+
 A row with end `e` goes when the least progress of all *other* inputs has reached `e`. The result's validity is the
 intersection. Needs nothing of the order of its inputs beyond progress. What the rows of an area are asked for, and how
 that is enumerated, is `probing`.
@@ -25,7 +29,7 @@ Not here: outer, semi and anti joins (a cascade of joins of two has them), state
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,14 +39,13 @@ from streamjoin.algebra import FOREVER, Emit, How, LatePolicy
 from streamjoin.algebra.interval import Mask
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
-from streamjoin.kernels import PAIRS_PER_CHUNK
+from streamjoin.kernels import PAIRS_PER_CHUNK, rows_of_common_groups
+from streamjoin.operators.area_join import RunningAreaJoin, check_emission
 from streamjoin.operators.contract import ALONE, Context, Footprint, Output, OwnerOfPoints, Results, side_by_side
-from streamjoin.operators.joining import Part, RunningJoin, described, numbered
-from streamjoin.operators.lateness import without_late
-from streamjoin.operators.ordering import HeldRows
+from streamjoin.operators.joining import described
 from streamjoin.operators.probing import Graph, Probing, Tuples
 from streamjoin.operators.temporal_join import RESULT_BYTES
-from streamjoin.state import Batch, Ends, Kept, Matching, PendingEnds, Run, SweepArea
+from streamjoin.state import Batch, Ends, Kept, Matching, PendingEnds, Run, Snapshot, SweepArea
 from streamjoin.state.batch import Indices
 from streamjoin.state.holders import NO_HOLDER
 from streamjoin.state.links import Link
@@ -77,11 +80,7 @@ class NwayJoin:
         object.__setattr__(self, "late", self.late or ("drop",) * inputs)
         if len(self.late) != inputs:
             raise CallError(f"late must be one of each input, got {len(self.late)} for {inputs} inputs")
-        if self.emit == "ordered" and "join" in self.late:
-            raise CallError(
-                'late="join" cannot be combined with emit="ordered"',
-                hint='a late row\'s results would leave out of order: use emit="eager", or late="output"',
-            )
+        check_emission(self)
         for link in self.links:
             if not 0 <= link.one < inputs or not 0 <= link.two < inputs or link.one == link.two:
                 raise CallError(f"a link between inputs {link.one} and {link.two} of {inputs}")
@@ -115,7 +114,7 @@ class NwayJoin:
 
 
 @dataclass
-class RunningNwayJoin(RunningJoin):
+class RunningNwayJoin(RunningAreaJoin):
     """One join of n inputs at work."""
 
     config: NwayJoin
@@ -124,14 +123,14 @@ class RunningNwayJoin(RunningJoin):
         super().__post_init__()
         config = self.config
         self.graph = config.graph
-        self.figures |= {"ghosts": 0, "swept": 0}
+        self.figures |= {"swept": 0}
         self.probing = Probing(self.graph, self.figures, config.chunk)
-        self.areas = [
+        areas = [
             SweepArea(Matching(order.predicate, timed=config.validity, chunk=config.chunk))
             for order in self.graph.orders()
         ]
-        self.waiting = [HeldRows() for _ in self.areas]
-        self.pending = PendingEnds(self.context.first_holder(config.producer, config.bucket))
+        self._keep_areas(areas, PendingEnds(self.context.first_holder(config.producer, config.bucket)))
+        self.newcomers: list[list[Batch]] = [[] for _ in areas]
 
     def restore(self, snapshot: Any) -> None:
         super().restore(snapshot)
@@ -139,35 +138,53 @@ class RunningNwayJoin(RunningJoin):
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
 
-    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
-        self.figures["rows_in"] += len(batch)
-        late = batch.ts < self.times.of(number)
-        batch = yield from without_late(
-            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.home_test
-        )
-        if self.config.emit == "ordered" and self.config.hold == "inputs":
-            self.waiting[number].add(batch)
-        else:
-            yield from self._leave(self._join(number, batch))
-
     def _join(self, number: int, batch: Batch) -> Iterator[Results]:
-        if self.config.validity:
-            ghosts = batch.ts >= batch.te
-            self.figures["ghosts"] += int(ghosts.sum())
-            _, batch = batch.split(ghosts)
-        if batch.matchable is not None:
-            batch, hopeless = batch.split(batch.matchable)
-            self.figures["unmatchable"] += len(hopeless)
-            batch = batch.without_matchable()
+        batch, _ = self._with_hope(batch)
         if not len(batch):
             return
+        others = [each for each in range(self.inputs) if each != number]
+        if any(not self.newcomers[each] and not self.areas[each].kept for each in others):
+            self.newcomers[number].append(batch)  # there is nobody to be met
+            return
+        if not any(area.kept for area in self.areas) and not self.newcomers[number]:
+            reduced = self._of_common_groups(number, batch)
+            if reduced is not None:
+                self.newcomers[number].append(batch)
+                runs = [area.matching.sorted_run(rows) for area, rows in zip(self.areas, reduced, strict=True)]
+                yield from self._meet(number, runs[number], [[Kept(run)] if len(run) else [] for run in runs], None)
+                return
+        self._settle_in()
         mine = self.areas[number].matching.sorted_run(batch)
-        kept = [area.kept for area in self.areas]
+        yield from self._meet(number, mine, [area.kept for area in self.areas], self._alive(number))
+        self.areas[number].insert(mine)
+
+    def _of_common_groups(self, number: int, batch: Batch) -> list[Batch] | None:
+        """The first rows of all inputs, only those of groups that all have; None where that is no fewer.
+
+        Of whole inputs, as in a batch, the others need never be sorted.
+        """
+        first = [
+            batch if each == number else Batch.concat(some) if len(some) > 1 else some[0]
+            for each, some in enumerate(self.newcomers)
+        ]
+        if any(rows.group[0] == rows.group[-1] and (rows.group == rows.group[0]).all() for rows in first):
+            return None  # most likely there are no keys at all
+        common = rows_of_common_groups([rows.group for rows in first])
+        return [rows.take(places) for rows, places in zip(first, common, strict=True)]
+
+    def _settle_in(self) -> None:
+        """Rows that came when there was nobody to be met go into their areas."""
+        for area, newcomers in zip(self.areas, self.newcomers, strict=True):
+            for batch in newcomers:
+                area.insert(area.matching.sorted_run(batch))
+            newcomers.clear()
+
+    def _meet(self, number: int, mine: Run, kept: list[list[Kept]], alive: dict[int, Mask] | None) -> Iterator[Results]:
+        """A run of one input finds those of all others."""
         places = [Places([Kept(mine)] if each == number else runs) for each, runs in enumerate(kept)]
-        for found in self.probing.tuples(number, mine, kept, self._alive(number)):
+        for found in self.probing.tuples(number, mine, kept, alive):
             for some in self._portions(number, mine, found, places):
                 yield from self._met(some, places)
-        self.areas[number].insert(mine)
 
     def _alive(self, number: int) -> dict[int, Mask] | None:
         """Of the other areas' rows, which are still there; None where rows that come cannot find those that are not."""
@@ -241,6 +258,7 @@ class RunningNwayJoin(RunningJoin):
         return None if holder is None else np.where(places.column(at, _te) == FOREVER, holder, NO_HOLDER)
 
     def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
+        self._settle_in()
         self.areas[number].settle(ends)
         self.pending.settle(number, ends)
         yield from ()
@@ -248,25 +266,28 @@ class RunningNwayJoin(RunningJoin):
     # -- progress moves ------------------------------------------------------------------------------------------------
 
     def _settle(self) -> Iterator[Output]:
-        holds_inputs = self.config.emit == "ordered" and self.config.hold == "inputs"
-        if holds_inputs:
-            bound = self.times.least()
-            for number, waiting in enumerate(self.waiting):
-                released = waiting.release(lambda rows: rows.ts < bound)
-                if released is not None:
-                    yield from self._leave(self._join(number, released))
-        for ends in self.pending.known(self.times.times):
-            for held in (self.held, *self.early):
-                ends = held.settle(ends)
-            if len(ends):
-                yield ends
+        yield from self._whose_turn_has_come()
+        yield from self._ends_of_results()
         for number, area in enumerate(self.areas):
-            # Rows that wait here have not been met yet.
-            passed = self.times.least() if holds_inputs else self.times.of_others(number)
+            passed = self._passed(number)
+            self._purge_newcomers(number, passed)
             for _ in area.purge(passed, ended=self.times.of(number) == FOREVER):
                 raise AssertionError("rows of an inner join leave no word behind")
         self.probing.orders.forget(area.kept for area in self.areas)
         yield from self._release()
+
+    def _purge_newcomers(self, number: int, passed: int) -> None:
+        """Those go that have not gone into their area yet: whole inputs never do."""
+        staying = []
+        for batch in self.newcomers[number]:
+            alive = batch.te > passed
+            if passed < FOREVER and alive.all():
+                staying.append(batch)
+                continue
+            rest = batch.take(alive) if passed < FOREVER else batch.empty()
+            self.areas[number].removed += len(batch) - len(rest)
+            staying += [rest] if len(rest) else []
+        self.newcomers[number] = staying
 
     def _leave(self, outputs: Iterator[Results]) -> Iterator[Output]:
         """Results leave at once, or wait for their turn."""
@@ -279,21 +300,21 @@ class RunningNwayJoin(RunningJoin):
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 
-    @property
-    def joined(self) -> int:
-        """Rows that end here or earlier have met all whom they can meet."""
-        return self.times.least()
-
     def _first_to_come(self) -> int:
         return self.times.least()
 
-    def _own_parts(self) -> dict[str, Part]:
-        return {**numbered("area", self.areas), **numbered("waiting", self.waiting), "pending": self.pending}
+    def snapshot(self) -> Snapshot:
+        self._settle_in()
+        return super().snapshot()
+
+    def kept_rows(self, number: int) -> int:
+        return super().kept_rows(number) + sum(map(len, self.newcomers[number]))
 
     @property
     def footprint(self) -> Footprint:
-        kept = super().footprint
-        return replace(kept, nbytes=kept.nbytes + self.probing.nbytes)
+        waiting = [batch for some in self.newcomers for batch in some]
+        own = Footprint(sum(map(len, waiting)), sum(each.nbytes for each in waiting) + self.probing.nbytes)
+        return super().footprint + own
 
 
 def _ts(rows: Batch) -> Any:

@@ -48,10 +48,9 @@ from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
+from streamjoin.operators.area_join import RunningAreaJoin, check_emission
 from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
-from streamjoin.operators.joining import Part, RunningJoin, described, numbered, padded, witness
-from streamjoin.operators.lateness import without_late
-from streamjoin.operators.ordering import HeldRows
+from streamjoin.operators.joining import described, padded, witness
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices
 from streamjoin.state.holders import NO_HOLDER
@@ -90,11 +89,7 @@ class TemporalJoin:
     bucket: int = 0
 
     def __post_init__(self) -> None:
-        if self.emit == "ordered" and "join" in self.late:
-            raise CallError(
-                'late="join" cannot be combined with emit="ordered"',
-                hint='a late row\'s results would leave out of order: use emit="eager", or late="output"',
-            )
+        check_emission(self)
         if self.outer == "snapshot" and not self.validity:
             raise CallError(
                 'outer="snapshot" needs validity, and an event join has none',
@@ -120,7 +115,7 @@ class TemporalJoin:
 
 
 @dataclass
-class RunningTemporalJoin(RunningJoin):
+class RunningTemporalJoin(RunningAreaJoin):
     """One temporal join at work."""
 
     config: TemporalJoin
@@ -130,35 +125,15 @@ class RunningTemporalJoin(RunningJoin):
         config = self.config
         by_parts = config.outer == "snapshot" or config.unknown_ends
         matching = self.context.owned(config.matching)
-        self.areas = [SweepArea(matching, tracked, tracked and by_parts) for tracked in config.tracked]
-        self.waiting = [HeldRows() for _ in self.areas]
-        self.pending = PendingEnds(self.context.first_holder(config.producer, config.bucket))
-        self.figures["ghosts"] = 0
+        areas = [SweepArea(matching, tracked, tracked and by_parts) for tracked in config.tracked]
+        self._keep_areas(areas, PendingEnds(self.context.first_holder(config.producer, config.bucket)))
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
 
-    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
-        self.figures["rows_in"] += len(batch)
-        late = batch.ts < self.times.of(number)
-        batch = yield from without_late(
-            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.home_test
-        )
-        if self.config.emit == "ordered" and self.config.hold == "inputs":
-            self.waiting[number].add(batch)
-        else:
-            yield from self._leave(self._join(number, batch))
-
     def _join(self, number: int, batch: Batch) -> Iterator[Output]:
-        if self.config.validity:
-            ghosts = batch.ts >= batch.te
-            self.figures["ghosts"] += int(ghosts.sum())
-            _, batch = batch.split(ghosts)
-        if batch.matchable is not None:
-            batch, hopeless = batch.split(batch.matchable)
-            self.figures["unmatchable"] += len(hopeless)
-            if len(hopeless) and self.config.tracked[number]:
-                yield from self._hopeless(number, hopeless)
-            batch = batch.without_matchable()
+        batch, hopeless = self._with_hope(batch)
+        if len(hopeless) and self.config.tracked[number]:
+            yield from self._hopeless(number, hopeless)
         if not len(batch):
             return
         mine = self.areas[number].newcomer(self.config.matching.sorted_run(batch))
@@ -239,27 +214,12 @@ class RunningTemporalJoin(RunningJoin):
     # -- progress moves ------------------------------------------------------------------------------------------------
 
     def _settle(self) -> Iterator[Output]:
-        if self.config.emit == "ordered" and self.config.hold == "inputs":
-            bound = self.times.least()
-            for number, waiting in enumerate(self.waiting):
-                released = waiting.release(lambda rows: rows.ts < bound)
-                if released is not None:
-                    yield from self._leave(self._join(number, released))
-        for ends in self.pending.known(self.times.times):
-            for held in (self.held, *self.early):
-                ends = held.settle(ends)
-            if len(ends):
-                yield ends
+        yield from self._whose_turn_has_come()
+        yield from self._ends_of_results()
         for number, area in enumerate(self.areas):
             for decided in area.purge(self._passed(number), ended=self.times.of(number) == FOREVER):
                 yield from self._leave(self._fate(number, decided))
         yield from self._release()
-
-    def _passed(self, number: int) -> int:
-        """Rows of this input that end here or earlier can meet nobody any more."""
-        if self.config.emit == "ordered" and self.config.hold == "inputs":
-            return self.times.least()  # rows of the others that wait here have not been met yet
-        return self.times.of_others(number)
 
     def _fate(self, number: int, decided: Decided, *, final: bool = False) -> Iterator[Output]:
         """Rows of a tracked input leave: what becomes of them."""
@@ -325,11 +285,6 @@ class RunningTemporalJoin(RunningJoin):
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 
-    @property
-    def joined(self) -> int:
-        """Rows that end here or earlier have met all whom they can meet."""
-        return self.times.least()
-
     def _first_to_come(self) -> int:
         bound = self.times.least()
         unmatched_only = self.config.outer == "row"
@@ -337,12 +292,6 @@ class RunningTemporalJoin(RunningJoin):
             undecided = area.first_undecided(unmatched_only=unmatched_only) if area.tracked else None
             bound = bound if undecided is None else min(bound, undecided)
         return bound
-
-    def kept_rows(self, number: int) -> int:
-        return self.areas[number].rows
-
-    def _own_parts(self) -> dict[str, Part]:
-        return {**numbered("area", self.areas), **numbered("waiting", self.waiting), "pending": self.pending}
 
 
 def _unknown(rows: Batch, which: Indices) -> Indices | None:

@@ -6,7 +6,7 @@ equality a path through all is enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import Band, Equals, How, Overlaps, Predicate, Similar
 from streamjoin.algebra.policy import Hold
+from streamjoin.errors import CallError
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.condition import conjunction, conjuncts
 from streamjoin.plan.relation import Join, Relation
@@ -115,18 +116,36 @@ def cascade_of(join: MultiJoin) -> Relation:
     """
     last = len(join.parts) - 1
     whole = join.parts[0]
+    levels: list[list[Predicate]] = [[] for _ in join.parts]
+    for each in join.between:
+        number = max(each.one, each.two)
+        levels[number].append(each.predicate if each.two == number else mirrored(each.predicate))
+    gridded = [_has_grid(predicates, join) for predicates in levels[1:]]
+    if join.cell is not None and not any(gridded):
+        raise CallError(
+            "cell is the size of the cells of a grid, and no grid lies over what this cascade compares",
+            hint="leave out cell=",
+        )
     for number in range(1, last + 1):
-        predicates = []
-        for each in join.between:
-            if max(each.one, each.two) == number:
-                predicates.append(each.predicate if each.two == number else mirrored(each.predicate))
         theta = join.theta if number == last else None
         hold: Any = join.hold if number == last else "auto"
         whole = Join(
-            whole, join.parts[number], tuple(predicates), theta, outer="snapshot" if join.timed else "row",
-            timed=join.timed, hold=hold, cell=join.cell,
+            whole, join.parts[number], tuple(levels[number]), theta, outer="snapshot" if join.timed else "row",
+            timed=join.timed, hold=hold, cell=join.cell if gridded[number - 1] else None,
         )  # fmt: skip
     return whole
+
+
+def _has_grid(predicates: Sequence[Predicate], join: MultiJoin) -> bool:
+    """Whether a join of two by these predicates has cells of the kind whose size the call gives: over values, if any
+    predicate is over values, else over time.
+    """
+    over_values = [each for each in predicates if not isinstance(each, Equals | Similar)]
+    if any(isinstance(each, Equals) for each in predicates):
+        return False  # rows meet by key
+    if any(not isinstance(each.predicate, Equals | Similar) for each in join.between):
+        return bool(over_values)
+    return join.timed
 
 
 def joins_at_once(relation: Relation, worth: Callable[[MultiJoin], bool] = lambda join: True) -> Relation:

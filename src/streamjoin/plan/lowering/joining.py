@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import Band, Emit, How, LatePolicy, Overlaps, Predicate, Similar, TimeAxis, Within
 from streamjoin.algebra.interval import Mask
-from streamjoin.errors import UnsupportedError
+from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.lowering.predicates import Sides
 from streamjoin.plan.types import Fields, arrow_schema
@@ -163,15 +163,31 @@ def choose_partitioning(
     have no bound that the call knows, so without a cell size (`cell=`) they go by matrix, which needs to know nothing.
     Sets that must have nearly everything in common go by their tokens.
     """
-    if buckets == 1 or keys:
-        return Partitioning(buckets)
-    if isinstance(first, Band | Within):
-        return HomePartitioning(buckets, first, cell or default_cell(first), 1 if how == "right" else 0)
-    if cell is not None and (isinstance(first, Overlaps) or timed):
-        return ReferencePartitioning(buckets, cell, on_time=first is None)
-    if isinstance(alike, Similar) and is_selective(alike):
-        return TokenPartitioning(buckets, alike)
-    return MatrixPartitioning(buckets)
+    chosen = Partitioning(buckets)
+    if keys:
+        pass
+    elif isinstance(first, Band | Within):
+        chosen = HomePartitioning(buckets, first, cell or default_cell(first), 1 if how == "right" else 0)
+    elif cell is not None and (isinstance(first, Overlaps) or timed):
+        chosen = ReferencePartitioning(buckets, cell, on_time=first is None)
+    elif isinstance(alike, Similar) and is_selective(alike):
+        chosen = TokenPartitioning(buckets, alike)
+    else:
+        chosen = MatrixPartitioning(buckets)
+    return with_cell(chosen, cell)
+
+
+def with_cell(chosen: Partitioning, cell: float | None) -> Partitioning:
+    """The partitioning, which has cells where the call gives their size; over one bucket there is nothing to choose."""
+    if cell is not None and type(chosen) is Partitioning:
+        raise CallError("cell says where rows without keys meet, and here they meet by key", hint="leave out cell=")
+    if cell is not None and getattr(chosen, "cell", None) is None:
+        raise CallError(
+            "cell is the size of the cells of a grid, and no grid lies over what this join compares",
+            hint="leave out cell=; grids are for bands and distances that lead from the first input to all others, and "
+            "for intervals, of values or of time, of which all inputs must have a point in common",
+        )
+    return chosen if chosen.buckets > 1 else Partitioning(1)
 
 
 def bindings_of(

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
+
 from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Within
 from streamjoin.algebra.policy import Hold
-from streamjoin.errors import UnsupportedError
+from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators import NwayJoin
 from streamjoin.plan.condition import columns as columns_of
-from streamjoin.plan.lowering.joining import JoinParts, Setting, payload_of
+from streamjoin.plan.lowering.joining import JoinParts, Setting, payload_of, with_cell
 from streamjoin.plan.lowering.predicates import Sides, bind_band, bind_key, bind_overlaps, bind_within
 from streamjoin.plan.multi_join import Between, MultiJoin, equality_classes, for_all
 from streamjoin.plan.types import Fields, Type, arrow_schema
@@ -55,6 +57,11 @@ class TwoOf(Sides):
     whole: ManySides = field(kw_only=True)
     ends: tuple[int, int] = (0, 1)
 
+    @classmethod
+    def of(cls, whole: ManySides, each: Between) -> TwoOf:
+        """Those that something holds between."""
+        return cls(whole.parts, whole.typing, whole=whole, ends=(each.one, each.two))
+
     def type(self, number: int, name: str) -> Type:
         return self.whole.type(self.ends[number], name)
 
@@ -74,10 +81,8 @@ class TwoOf(Sides):
 def lower_multi_join(join: MultiJoin, sides: ManySides, needed: frozenset[str], setting: Setting) -> JoinParts:
     """How a join of many relations runs."""
     inputs = len(sides.parts)
-    bound = [_bound(sides, each) for each in join.between]
+    bound = [_bound(sides, each) for each in _in_common_types(sides, join.between)]
     keys, rest = _keys(bound, inputs)
-    for key in keys:
-        _check_one_type(sides, key)
     reads = _Reads(inputs)
     ordered = sorted(rest, key=lambda each: _ORDER.index(type(each.predicate)))
     links = tuple(reads.link(sides, each) for each in ordered)
@@ -99,9 +104,48 @@ def lower_multi_join(join: MultiJoin, sides: ManySides, needed: frozenset[str], 
 _ORDER = (Within, Band, Equals, Overlaps)
 
 
+def _in_common_types(sides: ManySides, between: Sequence[Between]) -> list[Between]:
+    """What holds, with all columns that equalities make equal in one type, so that their codes meet.
+
+    Two columns are equal as they are in their own common type, which may tell more apart than that of all: large
+    integers are not all different as doubles. Then that equality stays beside the one of all.
+    """
+    made: list[Between] = [each for each in between if not isinstance(each.predicate, Equals)]
+    equalities = [each for each in between if isinstance(each.predicate, Equals)]
+    kinds = {each: TwoOf.of(sides, each).common(_names(each), "equality") for each in equalities}
+    for members in equality_classes(between):
+        own = [each for each in equalities if (each.one, str(each.predicate.columns(0)[0])) in members]
+        common = kinds[own[0]]
+        for each in own[1:]:
+            found = common if common == kinds[each] else sides.typing.common(common, kinds[each])
+            if found is None:
+                raise CallError(
+                    f"equality compares {common.text} and {kinds[each].text} columns, which have no common type",
+                    hint="cast them to one type before the join",
+                )
+            common = found
+        for each in own:
+            left, right = _names(each)
+            whole = Equals(sides.cast(each.one, left, common), sides.cast(each.two, right, common))
+            made.append(Between(each.one, each.two, whole))
+            if kinds[each] != common and not _keeps_apart(kinds[each], common):
+                made.append(each)
+    return made
+
+
+def _names(each: Between) -> tuple[str, str]:
+    left, right = each.predicate.columns(0)[0], each.predicate.columns(1)[0]
+    return str(left), str(right)
+
+
+def _keeps_apart(kind: Type, wider: Type) -> bool:
+    """Whether a cast never makes different values equal."""
+    return bool(pa.types.is_integer(kind.arrow) and pa.types.is_integer(wider.arrow))
+
+
 def _bound(sides: ManySides, each: Between) -> Between:
     """A predicate with its columns in common types, and its bounds in the unit of those."""
-    two = TwoOf(sides.parts, sides.typing, whole=sides, ends=(each.one, each.two))
+    two = TwoOf.of(sides, each)
     bound: Predicate
     match each.predicate:
         case Equals(left=left, right=right):
@@ -137,20 +181,6 @@ def _keys(bound: Sequence[Between], inputs: int) -> tuple[list[tuple[str, ...]],
         or not {(each.one, str(each.predicate.left)), (each.two, str(each.predicate.right))} <= covered
     ]
     return keys, rest
-
-
-def _check_one_type(sides: ManySides, key: tuple[str, ...]) -> None:
-    """Columns were brought to common types two by two: codes of different types never meet."""
-    one = sides.type(0, key[0])
-    for number, name in enumerate(key):
-        mine = sides.type(number, name)
-        if one != mine:
-            raise UnsupportedError(
-                f"the keys of a join of many inputs must have one type, {sides.called(0, key[0])!r} of "
-                f"{sides.where(0)} is {one.text} and {sides.called(number, name)!r} of {sides.where(number)} is "
-                f"{mine.text}",
-                hint="cast them to one type before the join",
-            )
 
 
 class _Reads:
@@ -227,14 +257,12 @@ def _binding(fields: Fields, number: int, keys: Sequence[tuple[str, ...]], reads
 def choose_many_partitioning(config: NwayJoin, keyed: bool, buckets: int, cell: float | None) -> Partitioning:
     """Which rows meet where. Keys need no copies; bounds that lead from input 0 to all others need few."""
     inputs = len(config.schemas)
-    if buckets == 1 or keyed:
-        return Partitioning(buckets)
-    reach = _reach(config.links, inputs, buckets, cell)
-    if reach is not None:
-        return reach
-    if cell is not None and (config.common is not None or (config.validity and not config.links)):
-        return PointPartitioning(buckets, cell, inputs, config.common)
-    return CubePartitioning(buckets, inputs)
+    if keyed:
+        return with_cell(Partitioning(buckets), cell)
+    chosen: Partitioning | None = _reach(config.links, inputs, buckets, cell)
+    if chosen is None and cell is not None and (config.common is not None or (config.validity and not config.links)):
+        chosen = PointPartitioning(buckets, cell, inputs, config.common)
+    return with_cell(chosen or CubePartitioning(buckets, inputs), cell)
 
 
 def _reach(links: Sequence[Link], inputs: int, buckets: int, cell: float | None) -> ReachPartitioning | None:

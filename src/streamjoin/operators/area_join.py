@@ -1,0 +1,141 @@
+"""What joins have in common that keep an area of each input: rows arrive, are looked at, and go in or wait.
+
+    late rows        leave, fail, go on or are dropped
+    inputs held      under ordered emission, if the join says so: rows wait until their turn has come (see `ordering`)
+    ghosts           rows that are never valid meet nobody
+    unmatchable      neither do rows with a NULL key, or an empty value interval
+
+How rows meet, and what becomes of those who meet nobody, is the join's own (`_join`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from streamjoin.algebra import Emit, LatePolicy
+from streamjoin.algebra.policy import Hold
+from streamjoin.errors import CallError
+from streamjoin.operators.contract import Output
+from streamjoin.operators.joining import Part, RunningJoin, numbered
+from streamjoin.operators.lateness import without_late
+from streamjoin.operators.ordering import HeldRows
+from streamjoin.operators.saving import Fingerprinted
+from streamjoin.state import Batch, PendingEnds, SweepArea
+
+
+class AreaJoinConfig(Fingerprinted, Protocol):
+    """What is asked of a configuration here."""
+
+    @property
+    def emit(self) -> Emit: ...
+    @property
+    def hold(self) -> Hold: ...
+    @property
+    def late(self) -> Sequence[LatePolicy]: ...
+    @property
+    def validity(self) -> bool: ...
+    @property
+    def unknown_ends(self) -> bool: ...
+
+
+def check_emission(config: AreaJoinConfig) -> None:
+    """Refuse what cannot be combined with ordered emission."""
+    if config.emit != "ordered":
+        return
+    if "join" in config.late:
+        raise CallError(
+            'late="join" cannot be combined with emit="ordered"',
+            hint='a late row\'s results would leave out of order: use emit="eager", or late="output"',
+        )
+    if config.hold == "inputs" and config.unknown_ends:
+        raise CallError(
+            'hold="inputs" cannot be combined with ends that become known later',
+            hint='an end may be told while its row still waits: use hold="outputs"',
+        )
+
+
+@dataclass
+class RunningAreaJoin(RunningJoin):
+    """A join over areas at work. `_keep_areas` says which."""
+
+    config: AreaJoinConfig
+
+    def _keep_areas(self, areas: Sequence[SweepArea], pending: PendingEnds) -> None:
+        self.areas = list(areas)
+        self.waiting = [HeldRows() for _ in self.areas]
+        self.pending = pending
+        self.figures["ghosts"] = 0
+
+    @property
+    def holds_inputs(self) -> bool:
+        """Whether rows wait for their turn before they meet anybody."""
+        return self.config.emit == "ordered" and self.config.hold == "inputs"
+
+    @abstractmethod
+    def _join(self, number: int, batch: Batch) -> Iterator[Output]:
+        """Rows of an input meet those of the others, and are kept."""
+
+    @abstractmethod
+    def _leave(self, outputs: Iterator[Any]) -> Iterator[Output]:
+        """Results leave at once, or wait for their turn."""
+
+    def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
+        self.figures["rows_in"] += len(batch)
+        late = batch.ts < self.times.of(number)
+        batch = yield from without_late(
+            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.home_test
+        )
+        if self.holds_inputs:
+            self.waiting[number].add(batch)
+        else:
+            yield from self._leave(self._join(number, batch))
+
+    def _with_hope(self, batch: Batch) -> tuple[Batch, Batch]:
+        """Rows that may meet someone, and those that are valid and can match nothing."""
+        if self.config.validity:
+            ghosts = batch.ts >= batch.te
+            self.figures["ghosts"] += int(ghosts.sum())
+            _, batch = batch.split(ghosts)
+        if batch.matchable is None:
+            return batch, batch.empty()
+        batch, hopeless = batch.split(batch.matchable)
+        self.figures["unmatchable"] += len(hopeless)
+        return batch.without_matchable(), hopeless
+
+    def _whose_turn_has_come(self) -> Iterator[Output]:
+        """Rows that waited for progress meet those of the others."""
+        if not self.holds_inputs:
+            return
+        bound = self.times.least()
+        for number, waiting in enumerate(self.waiting):
+            released = waiting.release(lambda rows: rows.ts < bound)
+            if released is not None:
+                yield from self._leave(self._join(number, released))
+
+    def _ends_of_results(self) -> Iterator[Output]:
+        """Ends of results become known, of those that wait and of those that have left."""
+        for ends in self.pending.known(self.times.times):
+            for held in (self.held, *self.early):
+                ends = held.settle(ends)
+            if len(ends):
+                yield ends
+
+    def _passed(self, number: int) -> int:
+        """Rows of this input that end here or earlier can meet nobody any more."""
+        if self.holds_inputs:
+            return self.times.least()  # rows of the others that wait here have not been met yet
+        return self.times.of_others(number)
+
+    @property
+    def joined(self) -> int:
+        """Rows that end here or earlier have met all whom they can meet."""
+        return self.times.least()
+
+    def kept_rows(self, number: int) -> int:
+        return self.areas[number].rows
+
+    def _own_parts(self) -> dict[str, Part]:
+        return {**numbered("area", self.areas), **numbered("waiting", self.waiting), "pending": self.pending}
