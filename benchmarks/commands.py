@@ -37,6 +37,7 @@ from benchmarks import (
 )
 from benchmarks.environments import peers_python, requirements_of
 from benchmarks.lifetimes_run import QUICK, Effort
+from benchmarks.priority_room import questions as priority
 from benchmarks.race import Verdict
 from benchmarks.reporting import Outcomes, check_repetitions, circumstances, introduce, progress, questions_of, reported
 
@@ -175,6 +176,14 @@ def run_similar(
     )
 
 
+def run_priority(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
+    """`streamjoin bench priority`: the experiment on prioritised elements; plots go to build/priority."""
+    asked = questions_of(only, priority.QUESTIONS)
+    report = {"command": "priority", "quick": quick, **circumstances([])}
+    introduce(console, report, "virtual time, nothing is timed")
+    return reported(console, report, lambda folder: _priority_outcomes(console, asked, quick), json_path)
+
+
 def run_house(
     console: Console, *, quick: bool, against: str, rounds: int | None, only: Sequence[str], json_path: Path | None
 ) -> list[Verdict]:
@@ -272,6 +281,12 @@ def _recall_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Out
     with progress(console) as say:
         yield from recall_questions.outcomes(asked, quick, say)
     console.print(f"plots: {recall_questions.folder_of(quick) / 'index.html'}", highlight=False, soft_wrap=True)
+
+
+def _priority_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Outcomes:
+    with progress(console) as say:
+        yield from priority.outcomes(asked, quick, say)
+    console.print(f"plots: {priority.folder_of(quick) / 'index.html'}", highlight=False, soft_wrap=True)
 
 
 def _replay_outcomes(console: Console, asked: Sequence[str], quick: bool, folder: Path) -> Outcomes:

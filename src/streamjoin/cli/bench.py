@@ -118,6 +118,16 @@ def similar(
 
 
 @app.command()
+def priority(
+    quick: Annotated[bool, typer.Option("--quick", help="Few elements and loads: a smoke test.")] = False,
+    only: Annotated[str, typer.Option(help="Some of claims,priorities,share,cost,trains,formula.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """Prioritised elements: schedulers and buffers on a virtual clock, each claim of the document, held or not."""
+    _run("run_priority", only, quick=quick, json_path=json)
+
+
+@app.command()
 def house(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
     against: Annotated[str, typer.Option(help="An earlier commit, or a folder with a checkout; none by default.")] = "",
