@@ -9,6 +9,7 @@
     claims.py       what section 5 says, line by line: held or not
     sweeps.py       number of priorities, cost of operators, prioritised share, length of trains
     join_formula.py the gain of section 3.1.3 beside a join that is run
+    control_room.py alarms among status messages, for the plot of the guide
     questions.py    what `streamjoin bench priority` asks; report.py has its tables and plots
 
 Nothing here is in the package: on Spark, priorities work through lanes and waves. No second of this machine is measured

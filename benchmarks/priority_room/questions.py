@@ -12,7 +12,8 @@ from rich.table import Table
 
 from benchmarks.environments import ROOT
 from benchmarks.line_plot import Plot
-from benchmarks.priority_room.claims import Found, measure, to_json
+from benchmarks.priority_room import control_room
+from benchmarks.priority_room.claims import Found, figure, measure, to_json
 from benchmarks.priority_room.elements import PER_SOURCE
 from benchmarks.priority_room.experiment import LOADS, Measured, Room, document_room, everything
 from benchmarks.priority_room.join_formula import CASES, Case, mean_gain
@@ -21,7 +22,7 @@ from benchmarks.priority_room.sweeps import OVERLOAD, SWEEPS, Say, elements_of
 from benchmarks.race import Verdict
 
 FOLDER: Final = ROOT / "build" / "priority"
-QUESTIONS: Final = ("claims", *SWEEPS, "formula")
+QUESTIONS: Final = ("claims", *SWEEPS, "formula", "alarms")
 QUICK_PER_SOURCE: Final = 1_000
 QUICK_LOADS: Final = (0.7, 1.2)
 SMALL_LOAD: Final = 0.7
@@ -114,6 +115,12 @@ def outcomes(asked: Sequence[str], quick: bool, say: Say) -> Outcomes:
         say("the formula of a join's gain ...")
         formula = Formula({case: mean_gain(case, 3 if quick else 100) for case in CASES})
         yield "formula", formula.verdicts, formula, formula_table(formula.measured)
+    if "alarms" in asked:
+        say("alarms among status messages ...")
+        alarms = control_room.measure(QUICK_PER_SOURCE if quick else PER_SOURCE)
+        if not quick:
+            control_room.write_plot(alarms)
+        yield "alarms", [], alarms, control_room.table_of(alarms)
 
 
 def measure_load(load: float, quick: bool) -> Found:
@@ -134,8 +141,8 @@ def folder_of(quick: bool) -> Path:
 def _gain(words: str, found: Found, run: Measured, target: float, *, at_most: bool = False) -> Verdict:
     best, gain = found.best_unprioritised(), found.gain_on_best(run)
     text = (
-        f"{gain:,.3g} times ({run.prioritised.mean * 1e3:,.3g} ms against {best.prioritised.mean * 1e3:,.3g} ms with "
-        f"{best.variant.name})"
+        f"{figure(gain)} times ({figure(run.prioritised.mean * 1e3)} ms against "
+        f"{figure(best.prioritised.mean * 1e3)} ms with {best.variant.name})"
     )
     return Verdict(words, gain, target, text, at_most=at_most)
 

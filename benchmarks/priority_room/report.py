@@ -9,7 +9,7 @@ from rich.table import Table
 
 from benchmarks.line_plot import Line, Plot
 from benchmarks.priority_room.buffers import KINDS
-from benchmarks.priority_room.claims import CLAIMS, Found
+from benchmarks.priority_room.claims import CLAIMS, Found, figure
 from benchmarks.priority_room.join_formula import Case
 from benchmarks.priority_room.sweeps import OVERLOAD, UNPRIORITISED, Sweep
 from benchmarks.tables import new_table
@@ -25,17 +25,17 @@ def load_table(found: Found) -> Table:
         normal, direct = found.runs[name, "normal"], found.runs[name, "direct"]
         table.add_row(
             name,
-            *(f"{found.latency(name, kind) * 1e3:,.4g}" for kind in KINDS),
-            f"{normal.plain.mean * 1e3:,.4g}",
-            f"{direct.plain.mean * 1e3:,.4g}",
+            *(figure(found.latency(name, kind) * 1e3) for kind in KINDS),
+            figure(normal.plain.mean * 1e3),
+            figure(direct.plain.mean * 1e3),
             f"{normal.seconds:.2f}",
             f"{direct.seconds:.2f}",
         )
     known = found.known
     table.add_row(
-        "proposal+, at the source", f"{found.known_normal.prioritised.mean * 1e3:,.4g}",
-        f"{known.prioritised.mean * 1e3:,.4g}", *([""] * 4), f"{found.known_normal.plain.mean * 1e3:,.4g}",
-        f"{known.plain.mean * 1e3:,.4g}", f"{found.known_normal.seconds:.2f}", f"{known.seconds:.2f}",
+        "proposal+, at the source", figure(found.known_normal.prioritised.mean * 1e3),
+        figure(known.prioritised.mean * 1e3), *([""] * 4), figure(found.known_normal.plain.mean * 1e3),
+        figure(known.plain.mean * 1e3), f"{found.known_normal.seconds:.2f}", f"{known.seconds:.2f}",
     )  # fmt: skip
     best = found.best_unprioritised()
     table.caption = (
@@ -82,7 +82,7 @@ def sweep_table(sweep: Sweep, per_source: int) -> Table:
     """Mean latencies of prioritised elements, a line per value."""
     table = new_table(f"{sweep.title}: mean latency of prioritised elements, ms", sweep.x, *sweep.lines)
     for number, value in enumerate(sweep.values):
-        table.add_row(f"{value:,.4g}", *(f"{sweep.latencies(line)[number] * 1e3:,.4g}" for line in sweep.lines))
+        table.add_row(f"{value:,.4g}", *(figure(sweep.latencies(line)[number] * 1e3) for line in sweep.lines))
     table.caption = f"load {OVERLOAD:g}; {per_source:,} elements of each source; {_findings(sweep)}"
     return table
 
@@ -108,7 +108,10 @@ def formula_table(measured: Mapping[Case, float]) -> Table:
         table.add_row(
             case.name, f"{case.load:.2f}", *terms, f"{total * 1e3:,.1f}", f"{won * 1e3:,.1f}", f"{total / won:.2f}"
         )
-    table.caption = "every term as printed; run: the mean latency that the join gave back, 100 draws"
+    table.caption = (
+        "terms as printed; run: the mean latency that results won, over several draws. Waiting is right. Below load 1 "
+        "the plan's work is done while results wait, so the last term is not won; and results of the x are left out"
+    )
     return table
 
 

@@ -314,11 +314,12 @@ def test_the_command_prints_tables_claims_and_verdicts(monkeypatch: pytest.Monke
     monkeypatch.setattr(sweeps, "QUICK_PER_SOURCE", 20)
     monkeypatch.setattr(sweeps, "SHARES", (0.3, 0.9))
     monkeypatch.setattr(questions, "FOLDER", tmp_path)
-    shown = CliRunner().invoke(app, ["bench", "priority", "--quick", "--only", "claims,share"])
+    shown = CliRunner().invoke(app, ["bench", "priority", "--quick", "--only", "claims,share,alarms"])
     assert shown.exit_code == 0, shown.output
     assert "every variant delivered the same" in shown.output
     assert "direct almost always better than weak" in shown.output
     assert "against the best unprioritised" in shown.output
+    assert "alarms among status messages" in shown.output
     assert {file.name for file in (tmp_path / "quick").iterdir()} == {"loads.svg", "share.svg", "index.html"}
     wrong = CliRunner().invoke(app, ["bench", "priority", "--only", "nobody"])
     assert "there is no question 'nobody'" in wrong.output

@@ -14,6 +14,8 @@ SCHEMAS = {
     "M": pa.schema({"t": pa.int64(), "k": pa.string(), "lo": pa.int64(), "hi": pa.int64()}),
     "P": pa.schema({"at": _PLAIN, "k": pa.int64(), "day": pa.date32(), "f": pa.float32()}),
     "Q": pa.schema({"at": _PLAIN, "k": pa.int64(), "day": pa.date32(), "f": pa.float32()}),
+    "C": pa.schema({"ts": _ZONED, "name": pa.string(), "words": pa.list_(pa.string())}),
+    "D": pa.schema({"ts": _ZONED, "name": pa.string(), "words": pa.list_(pa.string())}),
     "V": pa.schema({"k": pa.string(), "valid_from": _ZONED, "valid_to": _ZONED, "s": pa.struct({"z": pa.int32()})}),
 }
-TIMES = {"R": "ts", "S": "ts", "T": "ts", "N": "t", "M": "t", "P": "at", "Q": "at", "V": None}
+TIMES = {"R": "ts", "S": "ts", "T": "ts", "N": "t", "M": "t", "P": "at", "Q": "at", "C": "ts", "D": "ts", "V": None}

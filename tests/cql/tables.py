@@ -92,6 +92,23 @@ _ROWS: dict[str, list[tuple[Any, ...]]] = {
         (_plain(60), 5, date(2024, 3, 1), 0.5),
         (_plain(90), 6, date(2024, 2, 23), 1.5),
     ],
+    # ts, name, words: sets that share 2 of 3, 1 of 2 and 1 of 3 words; an element twice and a NULL in one; empty ones;
+    # names that one change makes equal, one of them beside letters that are two bytes long.
+    "C": [
+        (_at(0), "Anna Rossi", ["anna", "rossi"]),
+        (_at(0), "Jürgen Krämer", ["jürgen", "krämer"]),
+        (_at(1), None, None),
+        (_at(1), "Seeger", ["seeger", None, "seeger"]),
+        (_at(5), "", []),
+    ],
+    "D": [
+        (_at(0), "Ana Rossi", ["rossi", "anna", "maria"]),
+        (_at(0), "Jürgen Kramer", ["jürgen", "kramer"]),
+        (_at(2.5), "Seger", ["seeger"]),
+        (_at(4), "Rossi", ["rossi"]),
+        (_at(5), "", []),
+        (_at(5), "S", None),
+    ],
     # k, valid_from, valid_to, s: one without end, one that is never valid.
     "V": [
         ("q", _at(1), _at(4), {"z": 3}),

@@ -120,7 +120,7 @@ def similar(
 @app.command()
 def priority(
     quick: Annotated[bool, typer.Option("--quick", help="Few elements and loads: a smoke test.")] = False,
-    only: Annotated[str, typer.Option(help="Some of claims,priorities,share,cost,trains,formula.")] = "",
+    only: Annotated[str, typer.Option(help="Some of claims,priorities,share,cost,trains,formula,alarms.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Prioritised elements: schedulers and buffers on a virtual clock, each claim of the document, held or not."""
