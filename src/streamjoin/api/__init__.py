@@ -3,6 +3,7 @@
 from streamjoin.api.choosing import join_asof, join_best_match, join_nearest
 from streamjoin.api.comparing import true_recall
 from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
+from streamjoin.api.prioritising import deprioritise, lane_limit, lanes, prioritise
 from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, reorder, union
 from streamjoin.api.watching import checkpoint, explain, finish, output_delay, progress
 from streamjoin.spark.figures import from_progress
@@ -27,6 +28,7 @@ __all__ = [
     "checkpoint",
     "configure",
     "cql",
+    "deprioritise",
     "distinct",
     "except_",
     "explain",
@@ -41,7 +43,10 @@ __all__ = [
     "join_nearest",
     "join_overlap",
     "join_within",
+    "lane_limit",
+    "lanes",
     "output_delay",
+    "prioritise",
     "progress",
     "reorder",
     "session",
