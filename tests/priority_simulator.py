@@ -50,7 +50,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class PriorityCase:
-    """A drawn case. `batches` has, of each micro-batch, the rows of each stream; `loops` is what plain loops make of it."""
+    """A drawn case. `batches` has the rows of each stream, by micro-batch; `loops` is what plain loops make of it."""
 
     seed: int
     kind: str
