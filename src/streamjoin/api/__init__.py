@@ -56,5 +56,14 @@ __all__ = [
 ]
 # What the command line needs of Spark beyond the public functions.
 __all__ += ["EndedBatches", "StoredInput", "buckets_by_default", "buckets_of", "check_goes_on", "errors_go_to"]
-__all__ += ["limit_of", "log_no_errors", "made_by", "ran_of", "rescale_query", "schema_from_json", "ship_by_value", "stored_state"]
+__all__ += [
+    "limit_of",
+    "log_no_errors",
+    "made_by",
+    "ran_of",
+    "rescale_query",
+    "schema_from_json",
+    "ship_by_value",
+    "stored_state",
+]
 __all__ += ["uses_timers", "was_finished"]

@@ -93,7 +93,9 @@ class Measuring:
             if told["batch_seconds"] == wanted:
                 return Measuring(wanted, checkpoint, told["bytes_per_row"], told["bytes"], found=True)
         normal = {as_input(stream, last(paths)): paths[last(paths)] for stream, paths in lanes.items()}
-        return Measuring(wanted, checkpoint, max(size_of_row(spark, path, known[name]) for name, path in normal.items()))
+        return Measuring(
+            wanted, checkpoint, max(size_of_row(spark, path, known[name]) for name, path in normal.items())
+        )
 
     def enough(self, progress: list[dict[str, Any]]) -> bool:
         """Whether another limit shall be tried, or the one that was found: the query is to start anew."""

@@ -55,7 +55,9 @@ def run(
             arrival_interval, time, lateness, schema, bad_rows, master, buckets, lane, batch_seconds,
         )  # fmt: skip
         if not asked.streams and not asked.lanes:
-            raise CallError("run reads at least one stream", hint="--stream R=PATH, or lanes of it: --lane R:urgent=PATH")
+            raise CallError(
+                "run reads at least one stream", hint="--stream R=PATH, or lanes of it: --lane R:urgent=PATH"
+            )
         ready = prepare(asked, starts=True)
         spark, ending = ready.spark, asked.ending
         measuring = Measuring.of(batch_seconds, checkpoint, spark, asked.lanes, ready.shapes)
@@ -110,9 +112,7 @@ def watch(
                 each.stop()
 
 
-def _watch(
-    query: Any, screen: Screen, interrupts: Interrupts, beside: Any, measuring: Measuring | None
-) -> bool:
+def _watch(query: Any, screen: Screen, interrupts: Interrupts, beside: Any, measuring: Measuring | None) -> bool:
     batches = EndedBatches(query)
     while True:
         if beside is not None and beside.exception() is not None:
