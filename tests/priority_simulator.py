@@ -50,7 +50,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class PriorityCase:
-    """A drawn case. `batches` has, of each micro-batch, the rows of each stream. `loops`: what plain loops make of it."""
+    """A drawn case. `batches` has the rows of each stream, by micro-batch; `loops` is what plain loops make of it."""
 
     seed: int
     kind: str
@@ -157,9 +157,9 @@ def _as_of(rng: random.Random, seed: int, kind: str) -> PriorityCase:
 
 def _many(rng: random.Random, seed: int, kind: str) -> PriorityCase:
     windows = [_window(rng) for _ in "RST"]
-    between = tuple(
-        Between(one, two, Equals(f"{'RST'[one]}.k", f"{'RST'[two]}.k")) for one, two in ((0, 1), (1, 2))
-    ) if rng.random() < 0.7 else (Between(0, 1, Band("R.v", "S.v", 1, 1)), Between(1, 2, Band("S.v", "T.v", 0, 2)))  # fmt: skip
+    near = Between(0, 1, Band("R.v", "S.v", 1, 1)), Between(1, 2, Band("S.v", "T.v", 0, 2))
+    equal = Between(0, 1, Equals("R.k", "S.k")), Between(1, 2, Equals("S.k", "T.k"))
+    between = equal if rng.random() < 0.7 else near
 
     def tree(prioritised: bool) -> Relation:
         parts = tuple(
@@ -208,8 +208,8 @@ KINDS: dict[str, Callable[[random.Random, int, str], PriorityCase]] = {
 
 
 def _arrivals(rng: random.Random, slacks: dict[str, int], lanes: str) -> tuple[dict[str, list[Row]], ...]:
-    """Micro-batches: rows of each stream behind its largest time stamp by at most the slack; urgent ones of streams with
-    lanes come earlier.
+    """Micro-batches: rows of each stream behind its largest time stamp by at most the slack; urgent ones of streams
+    with lanes come earlier.
     """
     steps, share = rng.randint(1, 6), rng.choice([0.1, 0.3, 0.9])
     batches: list[dict[str, list[Row]]] = [{name: [] for name in slacks} for _ in range(steps)]

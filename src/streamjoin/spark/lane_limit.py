@@ -32,11 +32,16 @@ class LaneLimit:
     throughput: float
 
 
+def ran_of(progress: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The micro-batches that had rows."""
+    return [each for each in progress if did_run(each) and each["numInputRows"]]
+
+
 def limit_of(progress: Sequence[dict[str, Any]], batch_seconds: Any) -> LaneLimit:
     """The limit that keeps micro-batches so short, by what the last ones took."""
     if isinstance(batch_seconds, bool) or not isinstance(batch_seconds, int | float) or not 0 < batch_seconds < 1e6:
         raise CallError(f"batch_seconds must be a positive number, got {batch_seconds!r}", hint="batch_seconds=2")
-    ran = [each for each in progress if did_run(each) and each["numInputRows"]]
+    ran = ran_of(progress)
     ran = ran[1:] if len(ran) > 2 else ran
     rows = np.array([float(each["numInputRows"]) for each in ran])
     seconds = np.array([each["durationMs"]["triggerExecution"] / 1000 for each in ran])
