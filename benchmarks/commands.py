@@ -24,6 +24,7 @@ from benchmarks import (
     lifetimes,
     lifetimes_report,
     nway,
+    nway_spark,
     recall,
     recall_questions,
     recall_spark,
@@ -108,19 +109,25 @@ def run_asof(
 def run_nway(
     console: Console, *, quick: bool, repetitions: int, only: Sequence[str], json_path: Path | None
 ) -> list[Verdict]:
-    """`streamjoin bench nway`: the same for four inputs at once."""
-    asked = questions_of(only, nway.QUESTIONS)
+    """`streamjoin bench nway`: the same for four inputs at once, in memory and through Spark."""
+    asked = questions_of(only, (*nway.QUESTIONS, *nway_spark.QUESTIONS))
     check_repetitions(repetitions, quick)
     report = {"command": "nway", "quick": quick, "repetitions": repetitions}
     report |= circumstances(requirements_of(PEERS_FILE.read_text()))
     introduce(console, report, f"{repetitions} repetitions in turn, medians")
-    python = peers_python(PEERS_FILE, console.print)
     return reported(
-        console,
-        report,
-        lambda folder: nway.outcomes(progress(console), asked, quick, repetitions, folder, python),
-        json_path,
+        console, report, lambda folder: _nway_outcomes(console, asked, quick, repetitions, folder), json_path
     )
+
+
+def _nway_outcomes(console: Console, asked: Sequence[str], quick: bool, repetitions: int, folder: Path) -> Outcomes:
+    in_memory = [question for question in asked if question in nway.QUESTIONS]
+    if in_memory:
+        python = peers_python(PEERS_FILE, console.print)
+        yield from nway.outcomes(progress(console), in_memory, quick, repetitions, folder, python)
+    through_spark = [question for question in asked if question in nway_spark.QUESTIONS]
+    if through_spark:
+        yield from nway_spark.outcomes(progress(console), through_spark, quick, repetitions, folder)
 
 
 def run_lifetimes(

@@ -86,4 +86,4 @@ def test_targets() -> None:
 def test_a_question_that_is_not_there_is_refused_with_those_that_are() -> None:
     result = CliRunner().invoke(app, ["bench", "nway", "--only", "bands"])
     assert result.exit_code == 1
-    assert "choose from overlap, equality" in result.output
+    assert "choose from overlap, equality, batch, streaming, document" in result.output

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import Band, Overlaps, Rows
-from streamjoin.operators import NwayJoin
+from streamjoin.errors import CallError
+from streamjoin.operators import NwayJoin, TemporalJoin
 from streamjoin.operators.contract import Results
 from streamjoin.plan.multi_join import for_all
-from streamjoin.state import Batch
+from streamjoin.state import Batch, Matching
 from streamjoin.state.links import Link
 from tests.many_simulator import draw_case, simulate
 
@@ -110,3 +111,61 @@ def test_the_area_in_which_rows_find_fewest_is_asked_first() -> None:
     assert operator.figures["asked 0 1"] == 50  # in the first batch only
     assert operator.figures["found 0 1"] == 2500
     assert operator.figures["asked 0 2"] == 150
+
+
+def by_key(keys: list[list[int]]) -> list[Batch]:
+    made = []
+    for each in keys:
+        key = np.array(each)
+        zero = np.zeros(len(key), np.int64)
+        made.append(Batch(pa.table({"id": key}), zero, zero + 9, key))
+    return made
+
+
+def ids(outputs: object) -> list[tuple]:
+    tables = [each.payload for each in outputs if isinstance(each, Results)]  # type: ignore[attr-defined]
+    return sorted(row for some in tables for row in zip(*(column.to_pylist() for column in some.columns), strict=True))
+
+
+def test_rows_of_keys_that_only_some_have_are_not_sorted_in_until_more_come() -> None:
+    """Whole inputs: nothing goes into an area. A further batch, of the same micro-batch or of the next, finds all."""
+    config = NwayJoin((PAYLOAD,) * 3)
+    first = by_key([[1, 2, 3, 3], [4, 3, 2], [3, 5, 6]])
+    whole = config.build()
+    found = [row for number, batch in enumerate(first) for row in ids(whole.on_batch(number, batch))]
+    assert found == [(3, 3, 3), (3, 3, 3)]
+    assert not any(area.kept for area in whole.areas)
+    assert (whole.footprint.rows, whole.kept_rows(0)) == (10, 4)
+    list(whole.on_end())
+    assert whole.footprint.rows == 0
+    more = config.build()
+    for number, batch in enumerate(first):
+        list(more.on_batch(number, batch))
+    assert ids(more.on_batch(2, by_key([[2, 1]])[0])) == [(2, 2, 2)]
+    for number in range(3):
+        list(more.on_progress(number, 5))
+    again = config.build()
+    again.restore(more.snapshot())
+    assert ids(again.on_batch(1, by_key([[1]])[0])) == []  # too late
+    newer = Batch(pa.table({"id": [1]}), np.array([6]), np.array([9]), np.array([1]))
+    assert ids(again.on_batch(1, newer)) == [(1, 1, 1)]
+
+
+def test_rows_that_have_not_gone_into_their_areas_expire_like_all_others() -> None:
+    config = NwayJoin((PAYLOAD,) * 3)
+    operator = config.build()
+    list(operator.on_batch(0, by_key([[1, 2]])[0]))
+    assert operator.footprint.rows == 2
+    for number in (1, 2):
+        list(operator.on_progress(number, 8))
+    assert operator.footprint.rows == 2
+    for number in (1, 2):
+        list(operator.on_progress(number, 9))
+    assert operator.footprint.rows == 0
+
+
+def test_inputs_are_not_held_where_ends_become_known_later() -> None:
+    with pytest.raises(CallError, match='hold="inputs" cannot be combined with ends that become known later'):
+        NwayJoin((PAYLOAD,) * 3, emit="ordered", hold="inputs", unknown_ends=True)
+    with pytest.raises(CallError, match='hold="inputs" cannot be combined with ends that become known later'):
+        TemporalJoin(Matching(), (PAYLOAD,) * 2, emit="ordered", hold="inputs", unknown_ends=True)

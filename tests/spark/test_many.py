@@ -97,6 +97,26 @@ def test_equality_of_two_columns_for_all_is_between_every_two(spark: SparkSessio
         assert sj.join(more, where=sj.equals("a", "b"), nway=nway).select("a").collect() == [(3,)]
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_keys_of_several_types_meet_in_a_common_one(spark: SparkSession, order: tuple[int, ...]) -> None:
+    """Whatever their order, by hash: a large integer that is no double is equal to itself alone."""
+    large = 2**53
+    made = [
+        spark.createDataFrame([(1,), (2,), (None,)], "k int").selectExpr("k", "k as a"),
+        spark.createDataFrame([(1,), (2,), (large + 1,)], "k long").selectExpr("k", "k as b"),
+        spark.createDataFrame([(1,), (3,)], "k int").selectExpr("cast(k AS decimal(12, 1)) AS k", "k as c"),
+    ]
+    joined = sj.join([made[number] for number in order], where=sj.equals("k"), buckets=3)
+    assert [int(row.a) for row in joined.collect()] == [1]
+    assert "hash of the equality keys over 3 buckets" in str(sj.explain(joined))
+    doubles = spark.createDataFrame([(float(large),)], "k double").selectExpr("k", "k as d")
+    exact = spark.createDataFrame([(large,), (large + 1,)], "k long").selectExpr("k", "k as e")
+    longs = [made[1], exact, doubles]
+    joined = sj.join([longs[number] for number in order], where=sj.equals("k", of=(order.index(0), order.index(1)))
+                     & sj.equals("k", of=(order.index(1), order.index(2))), buckets=3)  # fmt: skip
+    assert [(row.b, row.e) for row in joined.select("b", "e").collect()] == [(large + 1, large + 1)]
+
+
 def test_streaming_equals_batch(spark: SparkSession, tmp_path: Path) -> None:
     """Three streams, several micro-batches, a mixed predicate over four buckets."""
     streams = []
@@ -135,6 +155,15 @@ def test_what_is_refused(frames: list[DataFrame]) -> None:
         sj.join(frames, by="k", where=frames[0].v > frames[1].v, **timed)
     with pytest.raises(UnsupportedError, match=r'similarity over 3 frames at once(?s:.*)nway="cascade"'):
         sj.join(frames, by="k", where=sj.similar("s", edit=1), **timed)
+    with pytest.raises(CallError, match="cell says where rows without keys meet, and here they meet by key"):
+        sj.join(frames[:2], where=sj.equals("k"), cell=2, **timed)
+    with pytest.raises(CallError, match="cell says where rows without keys meet, and here they meet by key"):
+        sj.join(frames, where=sj.equals("k"), cell=2, **timed)
+    for pairs in (sj.overlaps("lo", "hi", of=(0, 1)), sj.equals("k", of=(0, 1)), MIXED):
+        with pytest.raises(CallError, match="no grid lies over what this join compares"):
+            sj.join(frames, where=pairs, cell=2, **timed)
+    with pytest.raises(CallError, match="no grid lies over what this join compares"):
+        sj.join(frames[:2], where=sj.similar("s", edit=1), cell=2)
     with pytest.raises(CallError, match="suffix of a join of 3 frames"):
         sj.join(frames, by="k", suffix="_x", **timed)
 

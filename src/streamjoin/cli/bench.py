@@ -58,10 +58,10 @@ def asof(
 def nway(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
     repetitions: Annotated[int, typer.Option(help="Of every contender, in turn; at least 5 unless quick.", min=1)] = 5,
-    only: Annotated[str, typer.Option(help="Some of overlap,equality.")] = "",
+    only: Annotated[str, typer.Option(help="Some of overlap,equality,batch,streaming,document.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
-    """Four inputs at once against DuckDB, Polars and a cascade of our own joins of two, with few and many dangling."""
+    """Four inputs at once, against DuckDB, Polars and a cascade of our own joins; through Spark, batch and stream."""
     _run("run_nway", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
