@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from streamjoin.errors import UnsupportedError
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Sink, Source, Step
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Sink, Source, Step
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
 from streamjoin.plan.types import Field, Fields, Type, type_of
-from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT
+from streamjoin.runtime.elements import REPORT
 from streamjoin.runtime.intake import HIDDEN, KEEP, WHOLE
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
@@ -173,7 +173,7 @@ def prepared(source: Source, table: pa.Table) -> pa.Table:
 def stepped(edge: Edge, table: pa.Table) -> pa.Table:
     """Rows of elements, with what Spark would compute of them."""
     for step in edge.steps:
-        table = computed(table, step, HIDDEN_SCHEMA.names)
+        table = computed(table, step, edge.hidden.names)
     return table
 
 
@@ -194,6 +194,8 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
             names.append(each.name)
         passing = [name for name in table.column_names if name in (*hidden, KEEP)]
         return pa.table([*columns, *(table[name] for name in passing)], names=[*names, *passing])
+    if isinstance(step, Rank):
+        raise UnsupportedError(f"{step.text!r} is left to Spark", hint="run the query on Spark")
     shown = [name for name in table.column_names if not name.startswith("__sj")]
     expression = _parsed(step.condition, table.select(shown).schema)
     rows = table.select(shown).combine_chunks()

@@ -13,8 +13,9 @@ import pytest
 from streamjoin.algebra import FOREVER
 from streamjoin.operators import Multiplicity, Output, Results, Rows, RowWindow
 from streamjoin.operators.contract import Context, Footprint
+from streamjoin.operators.row_window import in_order
 from streamjoin.runtime.binding import RowBinding
-from streamjoin.runtime.fragment import KEEP, Entry, Fragment, Inner, Node, in_order
+from streamjoin.runtime.fragment import KEEP, Entry, Fragment, Inner, Node
 from streamjoin.state import Batch, Ends, Snapshot
 from tests.state.making import batch, ids
 from tests.state.storing import Store

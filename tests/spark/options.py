@@ -60,12 +60,14 @@ class Text:
     window: str = "[RANGE 5 SECONDS]"
     on: str = "R.v <> S.v"
     asof: bool = False
+    priority: str = ""  # of R
 
     def __str__(self) -> str:
         condition = f"ON {self.on}" if self.on else ""
         join = f"{self.kind} ASOF JOIN" if self.asof else f"{self.kind} JOIN"
         match = "MATCH_CONDITION (R.ts >= S.ts) " if self.asof else ""
-        return f"SELECT {self.select} FROM R {self.window} {join} S {self.window} {match}{condition} {self.tail}"
+        left = f"R {self.window} {self.priority}"
+        return f"SELECT {self.select} FROM {left} {join} S {self.window} {match}{condition} {self.tail}"
 
 
 FUNCTIONS: Final = {
@@ -96,6 +98,10 @@ FUNCTIONS: Final = {
         ),
     )
 }
+
+
+CQL: Final = FUNCTIONS["cql, a join"]
+ORDERED: Final = {"emit": "ordered"}
 
 
 # -- options -----------------------------------------------------------------------------------------------------------
@@ -180,6 +186,10 @@ def _hold(function: Function) -> Mapping[str, Any]:
     return {"hold": "outputs" if function.name == "join" else "inputs"}  # what is not chosen anyway
 
 
+def _ranked(function: Function) -> Mapping[str, Any]:
+    return {"priority": "PRIORITY BY id" if function.of == "named" else "id"}
+
+
 def options() -> dict[str, Option]:
     """All rows of the table, by title. Expressions need a session that runs."""
     one, two = F.col("k") + 1, F.col("k") * 2
@@ -230,6 +240,10 @@ def options() -> dict[str, Option]:
         Option("cell", _cell),
         Option("hold", _hold, beside={"emit": "ordered"}),
         Option('nway="cascade"', {"nway": "cascade"}, beside=_third, many=True),
+        Option('priority="id"', _ranked, {"priority": "PRIORITY BY id"}),
+        Option("priority per input", lambda function: {"priority": function.each("id", None)}, _ranked(CQL)),
+        Option('priority_as="urgency"', {"priority_as": "urgency"}, beside=_ranked),
+        Option('new_priority="least(p0, p1)"', {"new_priority": "least(p0, p1)"}, beside=_ranked),
         Option("schemas", {"schemas": SCHEMA}),
         Option("a table on the right", {}, static=1),
         Option("a table on the left", {}, static=0),
@@ -240,6 +254,11 @@ def options() -> dict[str, Option]:
         Option('late="output", how="semi"', {"late": "output", "how": "semi"}, {"late": "output", "kind": "LEFT SEMI"}),
         Option('lateness=sj.Recall(...), late="fail"', {**recall, "late": "fail"}, idle=True),
         Option('lateness=sj.Recall(...), emit="ordered"', {**recall, "emit": "ordered"}),
+        Option(
+            'priority="id", hold="inputs"', lambda function: {**_ranked(function), "hold": "inputs"}, beside=ORDERED
+        ),
+        Option('priority="id", lateness=sj.Recall(...)', recall, beside=_ranked, idle=True),
+        Option('priority="id", output="changelog"', {"output": "changelog"}, beside=_ranked),
         Option('output="changelog", emit="ordered"', {"output": "changelog", "emit": "ordered"}),
         Option('output="changelog", validity', {"output": "changelog", "validity": ("since", "until")}),
     ]
@@ -353,6 +372,18 @@ REASONS: Final[dict[str, tuple[str, str]]] = {
         'a recall target cannot be combined with emit="ordered"',
         "With a recall target rows join on arrival, and the results of late ones would leave out of order.",
     ),
+    "urgent wait": (
+        'hold="inputs" beside priorities',
+        "Rows that are held back before they are joined would make urgent ones wait, too.",
+    ),
+    "early": (
+        "a recall target beside priorities",
+        "A recall target learns how late rows are, and urgent ones come early.",
+    ),
+    "urgent tuples": (
+        "priorities by plus and minus tuples",
+        "Plus and minus tuples are said in order of time, whoever is urgent.",
+    ),
 }
 
 MATCHING: Final = ("join", "join_interval", "join_band", "join_overlap", "join_within")
@@ -431,6 +462,10 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "cell": _row(((*MATCHING, "join_best_match", "join_nearest"), WORKS)),
     "hold": _row((MATCHING, WORKS)),
     'nway="cascade"': _row((("join", *RELATIONAL), WORKS), ((AS_OF,), UNUSED)),
+    'priority="id"': _row((_BOTH, WORKS), ((*RELATIONAL, AS_OF), TEXT)),
+    "priority per input": _row((_BOTH, WORKS), ((*RELATIONAL, AS_OF), TEXT)),
+    'priority_as="urgency"': _row(((*_BOTH, *RELATIONAL, AS_OF), WORKS)),
+    'new_priority="least(p0, p1)"': _row((_BOTH, WORKS)),
     "schemas": _row(otherwise=UNUSED),
     "a table on the right": _row(_TABLE_BESIDE, otherwise=WORKS),
     "a table on the left": _row(_TABLE_BESIDE, otherwise=WORKS),
@@ -455,6 +490,12 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     'lateness=sj.Recall(...), emit="ordered"': _row(
         *_NO_TARGET, (("union",), ("keeps nothing", "one join")), otherwise=(WORKS, "target out of order")
     ),
+    'priority="id", hold="inputs"': _row((MATCHING, "urgent wait")),
+    'priority="id", lateness=sj.Recall(...)': _row(
+        ((*MATCHING, "cql, a join"), (WORKS, "early")), ((*CHOOSING, AS_OF), (WORKS, "final")),
+        (("cql, groups",), (WORKS, "one join")),
+    ),
+    'priority="id", output="changelog"': _row(((*CHOOSING, AS_OF), WORKS), (RELATIONAL, "urgent tuples")),
     'output="changelog", emit="ordered"': _row(((*CHOOSING, *LIFETIMES, *RELATIONAL, AS_OF), "correction")),
     'output="changelog", validity': _row(((*LIFETIMES, *RELATIONAL, AS_OF), "no validity")),
 }  # fmt: skip

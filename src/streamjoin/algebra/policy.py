@@ -19,6 +19,10 @@ Nway = Literal["at once", "cascade"]
 LatePolicy = Literal["drop", "fail", "output", "join"]
 InvalidPolicy = Literal["fail", "drop", "output"]
 
+# Of a field that values of a plan did not have from the start. Where it has its default it is not stored, so a plan
+# that does without it is the one that it was, and its queries go on.
+ADDED: Final = {"added": True}
+
 # Spark's spellings, with case and underscores taken out.
 _SPELLINGS: Final[dict[str, How]] = {
     "inner": "inner",

@@ -3,6 +3,7 @@
 from streamjoin.api.choosing import join_asof, join_best_match, join_nearest
 from streamjoin.api.comparing import true_recall
 from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
+from streamjoin.api.prioritising import deprioritise, lane_limit, lanes, prioritise
 from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, reorder, union
 from streamjoin.api.watching import checkpoint, explain, finish, output_delay, progress
 from streamjoin.spark.figures import from_progress
@@ -14,6 +15,7 @@ from streamjoin.spark.jobs import (
     schema_from_json,
     ship_by_value,
 )
+from streamjoin.spark.lane_limit import limit_of, ran_of
 from streamjoin.spark.marks import made_by, uses_timers
 from streamjoin.spark.quiet import errors_go_to
 from streamjoin.spark.session import configure, session
@@ -27,6 +29,7 @@ __all__ = [
     "checkpoint",
     "configure",
     "cql",
+    "deprioritise",
     "distinct",
     "except_",
     "explain",
@@ -41,7 +44,10 @@ __all__ = [
     "join_nearest",
     "join_overlap",
     "join_within",
+    "lane_limit",
+    "lanes",
     "output_delay",
+    "prioritise",
     "progress",
     "reorder",
     "session",
@@ -50,5 +56,14 @@ __all__ = [
 ]
 # What the command line needs of Spark beyond the public functions.
 __all__ += ["EndedBatches", "StoredInput", "buckets_by_default", "buckets_of", "check_goes_on", "errors_go_to"]
-__all__ += ["log_no_errors", "made_by", "rescale_query", "schema_from_json", "ship_by_value", "stored_state"]
+__all__ += [
+    "limit_of",
+    "log_no_errors",
+    "made_by",
+    "ran_of",
+    "rescale_query",
+    "schema_from_json",
+    "ship_by_value",
+    "stored_state",
+]
 __all__ += ["uses_timers", "was_finished"]

@@ -9,6 +9,7 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
@@ -31,6 +32,8 @@ PerInput: TypeAlias = T | Sequence[T]
 PerStream: TypeAlias = T | Mapping[str, T]
 # The columns of a frame: Spark's own type, or as text, "k int, ts timestamp".
 SchemaLike: TypeAlias = StructType | str
+# Called with urgent results in the worker: a table of them, the number of the micro-batch, and that of the bucket.
+Handler: TypeAlias = Callable[[pa.Table, int, int], Any]
 # A length of time: "5 seconds" or a timedelta over timestamps and dates, a number over integers.
 Length: TypeAlias = str | timedelta | int
 # A number of the type of the column that it is compared with: for times a length of time.

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from streamjoin.algebra import Arrival, Direction, LatenessPolicy, Within, join_type
 from streamjoin.algebra.policy import LatePolicy
 from streamjoin.algebra.predicate import Metric
-from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike, gathers
+from streamjoin.api.arguments import ColumnLike, Columns, Handler, Length, OneOrMore, PerInput, SchemaLike, gathers
 from streamjoin.errors import CallError
 from streamjoin.spark.calls.choices import run_asof, run_best_match, run_nearest
 from streamjoin.spark.calls.options import Joining, listed
@@ -44,6 +44,10 @@ def join_asof(
     timers: bool = False,
     suffix: str = "_right",
     buckets: int | None = None,
+    priority: PerInput[ColumnLike | None] = None,
+    priority_as: str = "priority",
+    new_priority: str | None = None,
+    urgent: Handler | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
@@ -104,6 +108,10 @@ def join_best_match(
     suffix: str = "_right",
     buckets: int | None = None,
     cell: Any = None,
+    priority: PerInput[ColumnLike | None] = None,
+    priority_as: str = "priority",
+    new_priority: str | None = None,
+    urgent: Handler | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
@@ -169,6 +177,10 @@ def join_nearest(
     suffix: str = "_right",
     buckets: int | None = None,
     cell: Any = None,
+    priority: PerInput[ColumnLike | None] = None,
+    priority_as: str = "priority",
+    new_priority: str | None = None,
+    urgent: Handler | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:

@@ -13,7 +13,17 @@ from pyspark.sql import DataFrame
 from streamjoin.algebra import Arrival, LatenessPolicy, Predicate, Window, band, within
 from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
 from streamjoin.algebra.predicate import Closed, Metric
-from streamjoin.api.arguments import Bound, ColumnLike, Columns, Length, OneOrMore, PerInput, SchemaLike, gathers
+from streamjoin.api.arguments import (
+    Bound,
+    ColumnLike,
+    Columns,
+    Handler,
+    Length,
+    OneOrMore,
+    PerInput,
+    SchemaLike,
+    gathers,
+)
 from streamjoin.errors import CallError
 from streamjoin.spark.calls.joins import run_interval, run_join, run_overlap
 from streamjoin.spark.calls.many import run_many
@@ -47,6 +57,10 @@ def join(
     buckets: int | None = None,
     cell: Any = None,
     nway: str = "at once",
+    priority: PerInput[ColumnLike | None] = None,
+    priority_as: str = "priority",
+    new_priority: str | None = None,
+    urgent: Handler | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
@@ -77,6 +91,12 @@ def join(
         buckets     how many buckets the work is cut into; by default as many as tasks can run at once
         cell        the cell size of the grid that spreads joins without equality keys; a duration over times
         nway        of more than two frames: joined "at once", or in a "cascade" of joins of two
+        priority    how urgent rows are: an integer, from 1 on urgent. Results of an urgent row leave at once, also with
+                    "ordered"; urgent rows say nothing of how far an input is. None for an input without urgent rows
+        priority_as    the result's column that says how urgent it is: the largest of its rows' priorities
+        new_priority   another one than the largest, SQL over p0, p1, ...: "least(p0, p1)"
+        urgent      a function that workers call with urgent results as soon as they are made, at least once:
+                    `handler(table, batch_id, bucket)`, an Arrow table; the rows are in the frame too
         schemas     the columns of the inputs, a StructType or text ("k int, ts timestamp") for each, where Spark cannot
                     be asked: inside a declarative pipeline. Only these columns are read
         streaming   whether the inputs are streams, True or False or one per input, where Spark cannot be asked
@@ -132,6 +152,10 @@ def join_interval(
     suffix: str = "_right",
     buckets: int | None = None,
     cell: Any = None,
+    priority: PerInput[ColumnLike | None] = None,
+    priority_as: str = "priority",
+    new_priority: str | None = None,
+    urgent: Handler | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
@@ -189,6 +213,10 @@ def join_band(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     cell: Any = None,
+    priority: PerInput[ColumnLike | None] = None,
+    priority_as: str = "priority",
+    new_priority: str | None = None,
+    urgent: Handler | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
@@ -237,6 +265,10 @@ def join_overlap(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     cell: Any = None,
+    priority: PerInput[ColumnLike | None] = None,
+    priority_as: str = "priority",
+    new_priority: str | None = None,
+    urgent: Handler | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
@@ -290,6 +322,10 @@ def join_within(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     cell: Any = None,
+    priority: PerInput[ColumnLike | None] = None,
+    priority_as: str = "priority",
+    new_priority: str | None = None,
+    urgent: Handler | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:

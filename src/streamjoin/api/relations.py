@@ -15,7 +15,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from streamjoin.algebra import Aggregate, Arrival, LatenessPolicy, Now, Window
 from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
-from streamjoin.api.arguments import ColumnLike, Columns, Length, OneOrMore, PerInput, PerStream, SchemaLike, gathers
+from streamjoin.api.arguments import (
+    ColumnLike,
+    Columns,
+    Handler,
+    Length,
+    OneOrMore,
+    PerInput,
+    PerStream,
+    SchemaLike,
+    gathers,
+)
 from streamjoin.api.queries import Frames, run_cql
 from streamjoin.errors import ArgumentError, CallError, near_or_all
 from streamjoin.plan.relation import Aggregation, Difference, Distinct, Intersection, Relation, Union
@@ -45,6 +55,8 @@ def cql(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     nway: str = "at once",
+    priority_as: str = "priority",
+    urgent: Handler | None = None,
     schemas: PerStream[SchemaLike | None] = None,
     streaming: PerStream[bool | None] = None,
     **streams: DataFrame,
@@ -73,6 +85,7 @@ def cql(
         buckets     how many buckets each operator is cut into; by default as many as tasks can run at once
         nway        a chain of inner joins runs "at once", as one operator, where one key or one value of each stream
                     says which rows meet; otherwise, or on request, as a "cascade" of joins of two
+        priority_as, urgent   as for `join`, where a stream has urgent rows: `R [NOW] AS R PRIORITY BY severity`
         schemas, streaming   as for `join`; a dict from a stream's name to what is known of it
         every other name is a stream of the query: `R=frame`
 

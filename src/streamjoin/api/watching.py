@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from streamjoin.algebra import TimeAxis
-from streamjoin.errors import says_what_fits
+from streamjoin.errors import CallError, says_what_fits
 from streamjoin.plan.delay import output_delay as delay_of
 from streamjoin.plan.explaining import draw_plan, explain_plan
 from streamjoin.plan.picture import explain_relation
 from streamjoin.spark.figures import from_progress
 from streamjoin.spark.jobs import did_run
 from streamjoin.spark.marks import CallPlan, name_in_plan, plan_of
+from streamjoin.spark.starving import told as starving
 from streamjoin.spark.stored.begun import Checkpoint, begun_with
 from streamjoin.spark.stored.finish import finish_query
+
+# So many micro-batches are looked back at for progress that stands.
+STANDING_FOR: Final = 100
 
 
 @says_what_fits
@@ -68,6 +72,8 @@ def progress(query: Any) -> dict[str, Any]:
 
     `batch` is its number (None before the first), `seconds` how long it took, `rows_in`, `rows_out` and `late` are sums
     over the joins, and `joins` has the figures of each: rows, state, progress and lag per input, where the time went.
+    With priorities `urgent` has the share of urgent rows, for how many seconds each input's progress has been
+    `standing`, and whether the others are `starving`, of which there is a warning.
     `sj.from_progress` gives the same for any micro-batch, in a `StreamingQueryListener` say.
 
     >>> import streamjoin as sj
@@ -83,8 +89,11 @@ def progress(query: Any) -> dict[str, Any]:
     [['join', 'pack', 'read', 'write']]
     """
     # An idle query reports too, and has nothing to say then.
-    last = next((each for each in reversed(query.recentProgress) if did_run(each)), None)
-    return from_progress(last or {})
+    ran = [each for each in query.recentProgress if did_run(each)]
+    if not ran:
+        return from_progress({})
+    history = [(each, from_progress(each)) for each in ran[-STANDING_FOR:]]
+    return starving(history[-1][1], history)
 
 
 @says_what_fits
@@ -102,6 +111,11 @@ def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
     >>> counted = joined.withWatermark("valid_from", sj.output_delay(joined)).groupBy("valid_from").count()
     """
     plan = plan_of(frame)
+    if plan.prioritised:
+        raise CallError(
+            "a frame with urgent rows has no delay: Spark's watermark would follow the urgent ones, and drop others",
+            hint="sj.deprioritise(frame) gives a plain stream in order of time",
+        )
     for field in frame.schema.fields:
         if field.name == column:
             column = name_in_plan(field)  # it may have been renamed since

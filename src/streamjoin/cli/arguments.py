@@ -27,6 +27,18 @@ Tables = Annotated[
 ]
 OUT = typer.Option(help="The folder that results are written to.")
 CHECKPOINT = typer.Option(help="The folder in which the query remembers where it is.")
+Lanes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lane",
+        metavar="STREAM:LANE=PATH",
+        help="A lane of a stream, the most urgent first. Its rows get a column priority; all but the last are urgent.",
+    ),
+]
+BatchSeconds = Annotated[
+    float | None,
+    typer.Option(help="How long micro-batches shall take: measures how much they may take of the last lanes."),
+]
 AvailableNow = Annotated[
     bool, typer.Option("--available-now", help="Stop when everything that is there has been read.")
 ]

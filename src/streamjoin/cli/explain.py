@@ -18,6 +18,8 @@ def explain(
     job: arguments.JobFile,
     stream: Annotated[list[str] | None, arguments.STREAM] = None,
     table: arguments.Tables = None,
+    lane: arguments.Lanes = None,
+    batch_seconds: arguments.BatchSeconds = None,
     out: Annotated[Path | None, arguments.OUT] = None,
     checkpoint: Annotated[Path | None, arguments.CHECKPOINT] = None,
     available_now: arguments.AvailableNow = False,
@@ -42,9 +44,9 @@ def explain(
     with complaints(job), readable_failures(verbose=verbose):
         asked = Asked.of(
             job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, arrival,
-            arrival_interval, time, lateness, schema, bad_rows, master, buckets,
+            arrival_interval, time, lateness, schema, bad_rows, master, buckets, lane, batch_seconds,
         )  # fmt: skip
         ready = prepare(asked, starts=False)
         typer.echo(sj.explain(ready.frame))
-        if stream:
+        if stream or lane:
             typer.echo(f"output: {out or 'wherever --out says'}  ({ready.kind})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from streamjoin.cli.bad_rows import check_bad_rows, good_part
 from streamjoin.cli.ending import Ending
 from streamjoin.cli.job import QueryOptions, check_names, load_job, run_job
 from streamjoin.cli.kept import kept_format, kept_shapes
+from streamjoin.cli.lanes import as_input, lanes_by_stream, last
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.cli.output import check_places, check_unwritten
 from streamjoin.cli.replay import Replay, check_no_replay
@@ -39,6 +40,7 @@ class Asked:
     bad_rows: Path | None
     master: str | None
     buckets: int | None
+    lanes: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -60,9 +62,15 @@ class Asked:
         bad_rows: Path | None,
         master: str | None,
         buckets: int | None,
+        lane: list[str] | None = None,
+        batch_seconds: float | None = None,
     ) -> Asked:
         """From the options as they were typed."""
+        lanes = lanes_by_stream(lane)
+        check_lanes(lanes, batch_seconds, arrival=arrival, bad_rows=bad_rows, files_per_batch=files_per_batch)
         inputs, tables = named_paths([*(stream or []), *(table or [])]), named_paths(table or [])
+        if twice := inputs.keys() & lanes.keys():
+            raise CallError(f"the input {min(twice)!r} was given twice, with lanes and without", hint="leave one out")
         schemas = by_name(schema, "--schema", 'R="k string, v int"')
         for name in schemas:
             if name not in inputs:
@@ -85,12 +93,19 @@ class Asked:
             bad_rows,
             master,
             buckets,
+            lanes,
         )
 
     @property
     def inputs(self) -> dict[str, Path]:
-        """All inputs by name."""
-        return {**self.streams, **self.tables}
+        """All inputs by name; lanes as inputs of their own."""
+        lanes = {as_input(name, lane): path for name, own in self.lanes.items() for lane, path in own.items()}
+        return {**self.streams, **self.tables, **lanes}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all inputs as the job knows them."""
+        return [*self.streams, *self.tables, *self.lanes]
 
 
 @dataclass(frozen=True)
@@ -105,10 +120,11 @@ class Ready:
     over: bool  # the query of the checkpoint was finished
 
 
-def prepare(asked: Asked, *, starts: bool) -> Ready:
+def prepare(asked: Asked, *, starts: bool, bytes_per_batch: int | None = None) -> Ready:
     """Read the inputs, call the job, and see that its frame can go on from the checkpoint.
 
-    `starts`: the query starts afterwards, so what it needs is made; otherwise nothing is written.
+    `starts`: the query starts afterwards, so what it needs is made; otherwise nothing is written. `bytes_per_batch`:
+    what a micro-batch may take of the last lanes.
     """
     # Everything that can be wrong without Spark is found before it starts.
     known = known_shapes(asked)
@@ -118,7 +134,7 @@ def prepare(asked: Asked, *, starts: bool) -> Ready:
     if asked.out is not None and asked.checkpoint is not None:
         check_places(asked.out, asked.checkpoint)
     function = load_job(asked.job, asked.query)
-    check_names(function, asked.inputs)
+    check_names(function, asked.names)
     spark = local_spark(asked.master, asked.buckets)
     check_master(spark, asked.master)
     place = None if asked.checkpoint is None else str(asked.checkpoint.resolve())
@@ -132,6 +148,8 @@ def prepare(asked: Asked, *, starts: bool) -> Ready:
     streams = read_streams(spark, asked, known, starts=starts)
     frames = {name: good_part(frame) for name, frame in streams.items()}
     frames |= {name: read_table(spark, path, known.get(name, UNKNOWN)) for name, path in asked.tables.items()}
+    parts = read_lanes(spark, asked, known, bytes_per_batch)
+    frames |= {name: sj.lanes(**own) for name, own in parts.items()}
     with buckets_by_default(spark, asked.buckets or buckets):
         frame = run_job(function, spark, frames)
     if asked.buckets is not None and buckets_of(frame) not in (None, asked.buckets):
@@ -140,11 +158,13 @@ def prepare(asked: Asked, *, starts: bool) -> Ready:
             f"buckets={buckets_of(frame)}",
             hint="leave one of the two out",
         )
-    if asked.streams:
+    if asked.streams or asked.lanes:
         asked.ending.check(frame, function.__name__)
     if begun is not None:
         check_goes_on(frame, begun)
-    shapes = {name: Shape(kinds[name], each.schema) for name, each in frames.items()}
+    read = {name: frame for name, frame in frames.items() if name not in parts}
+    read |= {as_input(name, lane): frame for name, own in parts.items() for lane, frame in own.items()}
+    shapes = {name: Shape(kinds[name], each.schema) for name, each in read.items()}
     return Ready(spark, frame, streams, shapes, kind, over)
 
 
@@ -173,6 +193,39 @@ def read_streams(spark: Any, asked: Asked, known: Mapping[str, Shape], *, starts
     if asked.replay is not None:
         asked.replay.ticks(streams)
     return streams
+
+
+def read_lanes(
+    spark: Any, asked: Asked, known: Mapping[str, Shape], bytes_per_batch: int | None
+) -> dict[str, dict[str, Any]]:
+    """Of each stream with lanes, its lanes; only the last is limited."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, paths in asked.lanes.items():
+        for lane, path in paths.items():
+            shape = known.get(as_input(name, lane), UNKNOWN)
+            if lane == last(paths):
+                files = asked.files_per_batch
+                frame = read_stream(spark, path, files, shape, bytes_per_batch=bytes_per_batch)
+            else:
+                frame = read_stream(spark, path, None, shape)
+            found.setdefault(name, {})[lane] = frame
+    return found
+
+
+def check_lanes(lanes: Mapping[str, Any], batch_seconds: float | None, **others: Any) -> None:
+    """Refuse what lanes cannot be combined with."""
+    if batch_seconds is not None and not lanes:
+        raise CallError(
+            "--batch-seconds says how much is taken of a normal lane, and there are no lanes",
+            hint="--lane R:urgent=PATH --lane R:normal=PATH",
+        )
+    if batch_seconds is not None and others["files_per_batch"] is not None:
+        raise CallError("--batch-seconds and --files-per-batch both limit a lane", hint="leave one of them out")
+    for option in ("arrival", "bad_rows"):
+        if lanes and others[option] is not None:
+            raise CallError(
+                f"--{option.replace('_', '-')} beside --lane is not there yet", hint="leave one of the two out"
+            )
 
 
 def known_shapes(asked: Asked) -> dict[str, Shape]:

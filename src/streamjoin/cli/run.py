@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.filesize import decimal
 
 import streamjoin as sj
+from streamjoin import CallError
 from streamjoin.api import EndedBatches
 from streamjoin.cli import arguments
 from streamjoin.cli.bad_rows import start_bad_rows
@@ -16,6 +17,7 @@ from streamjoin.cli.complaint import complaints
 from streamjoin.cli.failure import readable_failures
 from streamjoin.cli.interrupts import Interrupts
 from streamjoin.cli.kept import keep_shapes
+from streamjoin.cli.lanes import Measuring
 from streamjoin.cli.output import fill_log, start_query, write_held
 from streamjoin.cli.preparing import Asked, prepare
 from streamjoin.cli.screen import Screen, Totals
@@ -25,10 +27,12 @@ POLL_SECONDS: Final = 0.2
 
 def run(
     job: arguments.JobFile,
-    stream: Annotated[list[str], arguments.STREAM],
     out: Annotated[Path, arguments.OUT],
     checkpoint: Annotated[Path, arguments.CHECKPOINT],
+    stream: Annotated[list[str] | None, arguments.STREAM] = None,
     table: arguments.Tables = None,
+    lane: arguments.Lanes = None,
+    batch_seconds: arguments.BatchSeconds = None,
     available_now: arguments.AvailableNow = False,
     finish: arguments.Finish = False,
     kind: arguments.OutputFormat = None,
@@ -48,19 +52,30 @@ def run(
     with complaints(job), readable_failures(verbose=verbose):
         asked = Asked.of(
             job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, arrival,
-            arrival_interval, time, lateness, schema, bad_rows, master, buckets,
+            arrival_interval, time, lateness, schema, bad_rows, master, buckets, lane, batch_seconds,
         )  # fmt: skip
+        if not asked.streams and not asked.lanes:
+            raise CallError(
+                "run reads at least one stream", hint="--stream R=PATH, or lanes of it: --lane R:urgent=PATH"
+            )
         ready = prepare(asked, starts=True)
         spark, ending = ready.spark, asked.ending
+        measuring = Measuring.of(batch_seconds, checkpoint, spark, asked.lanes, ready.shapes)
         with Interrupts() as interrupts, Screen(Console()) as screen:
             if not ready.over:
                 keep_shapes(checkpoint, ready.shapes, ready.kind)
                 fill_log(out, checkpoint)
+                if measuring is not None:
+                    screen.print(measuring.describe())
+                    ready = prepare(asked, starts=True, bytes_per_batch=measuring.limit)
                 query = start_query(ready.frame, out, ready.kind, checkpoint, ending.trigger_of_spark)
                 beside = None
                 if bad_rows is not None:
                     beside = start_bad_rows(ready.streams, bad_rows, checkpoint, ending.trigger_of_spark)
-                watch(query, screen, interrupts, beside)
+                while not watch(query, screen, interrupts, beside, measuring) and measuring is not None:
+                    screen.print(measuring.describe())
+                    ready = prepare(asked, starts=True, bytes_per_batch=measuring.limit)
+                    query = start_query(ready.frame, out, ready.kind, checkpoint, ending.trigger_of_spark)
             held = None
             if ending.finish and not interrupts.count:
                 screen.now("writing what is still held")
@@ -78,22 +93,26 @@ def count_rows(spark: Any, folder: Path) -> int:
     return int(spark.read.schema("row string").json(str(folder.resolve())).count()) if folder.is_dir() else 0
 
 
-def watch(query: Any, screen: Screen, interrupts: Interrupts, beside: Any = None) -> None:
-    """Show a query's micro-batches until it ends, or an interrupt ends it between two of them.
+def watch(
+    query: Any, screen: Screen, interrupts: Interrupts, beside: Any = None, measuring: Measuring | None = None
+) -> bool:
+    """Show a query's micro-batches until it ends, or an interrupt ends it between two of them; whether it was that.
 
-    A query `beside` it ends with it: by itself when all has been read, or now, to go on at the next start.
+    A query `beside` it ends with it: by itself when all has been read, or now, to go on at the next start. If enough is
+    `measuring` for another limit of a lane, it is stopped between two micro-batches, to go on with that.
     """
     try:
-        _watch(query, screen, interrupts, beside)
+        over = _watch(query, screen, interrupts, beside, measuring)
         if beside is not None and not interrupts.count:
             beside.awaitTermination()
+        return over
     finally:
         for each in (query, beside):
             if each is not None and each.isActive:
                 each.stop()
 
 
-def _watch(query: Any, screen: Screen, interrupts: Interrupts, beside: Any) -> None:
+def _watch(query: Any, screen: Screen, interrupts: Interrupts, beside: Any, measuring: Measuring | None) -> bool:
     batches = EndedBatches(query)
     while True:
         if beside is not None and beside.exception() is not None:
@@ -103,7 +122,9 @@ def _watch(query: Any, screen: Screen, interrupts: Interrupts, beside: Any) -> N
         for figures in batches.new():
             screen.show(figures)
         if over:
-            return
+            return True
+        if measuring is not None and batches.last != before and measuring.enough(query.recentProgress):
+            return False
         status = query.status
         screen.now("stopping after this micro-batch" if interrupts.count else status["message"])
         # Spark may have begun the next micro-batch when we learn that one has ended. It is then done again at the

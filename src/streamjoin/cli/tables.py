@@ -125,7 +125,13 @@ def read_strictly(spark: Any, path: Path, known: Shape = UNKNOWN) -> Any:
 
 
 def read_stream(
-    spark: Any, path: Path, files_per_batch: int | None = None, known: Shape = UNKNOWN, *, bad_rows: bool = False
+    spark: Any,
+    path: Path,
+    files_per_batch: int | None = None,
+    known: Shape = UNKNOWN,
+    *,
+    bad_rows: bool = False,
+    bytes_per_batch: int | None = None,
 ) -> Any:
     """The rows of a folder as a stream: of the files that are there, the oldest first, and of those that come.
 
@@ -142,6 +148,8 @@ def read_stream(
     reader = reader.schema(columns)
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
+    if bytes_per_batch is not None:
+        reader = reader.option("maxBytesPerTrigger", bytes_per_batch)
     if path.is_file():  # Spark knows streams of folders only
         return reader.option("pathGlobFilter", path.name).load(str(path.resolve().parent))
     return reader.load(str(path.resolve()))

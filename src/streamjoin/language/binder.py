@@ -266,6 +266,13 @@ class Binder:
                     f"{source.name.text!r} is a query, whose rows are valid already: only a stream has a window",
                     "write the window behind the stream, inside of WITH",
                 )
+            if source.priority is not None:
+                raise wrong(
+                    self.text,
+                    source.priority.start,
+                    f"{source.name.text!r} is a query: urgent are the rows of streams, and results of them",
+                    "write PRIORITY BY behind the stream, inside of WITH",
+                )
             named.used = True
             relation = replace(self, known=named.known).body(named.query)
             return self._derived(relation, (source.alias or source.name).text, event_join, source.name.start)
@@ -310,7 +317,7 @@ class Binder:
                     f"write {source.name.text} [RANGE 5 SECONDS], {source.name.text} [ROWS 100] or "
                     f"{source.name.text} [UNBOUNDED]",
                 )
-            return Sources(Stream(stream, reads, time, None), (entry,))
+            return Sources(Stream(stream, reads, time, None, self._priority(source, shown)), (entry,))
         if self.events:
             raise wrong(
                 self.text,
@@ -319,7 +326,14 @@ class Binder:
                 "leave the window out",
             )
         time, window = bind_window(self.text, source, source.window, schema, time)
-        return Sources(Stream(stream, reads, time, window), (entry,))
+        return Sources(Stream(stream, reads, time, window, self._priority(source, shown)), (entry,))
+
+    def _priority(self, source: StreamClause, columns: list[str]) -> str | None:
+        """How urgent a stream's rows are, over its own columns."""
+        if source.priority is None:
+            return None
+        own = Entry((source.alias or source.name).text, tuple((name, name) for name in columns))
+        return rendered(bind_scalar(source.priority, Scope(self.text, (own,)), aggregates="in PRIORITY BY"))
 
 
 def is_events(relation: Relation) -> bool:

@@ -264,7 +264,8 @@ class Reader(Brackets):
             window = self.window()
         if self.keyword() == "(" and alias is not None:
             raise refused(self.sql, self.place, "Names for the columns are not planned here", "alias them in SELECT")
-        return StreamClause(name, alias, window)
+        priority = self.scalar() if self.accept("PRIORITY", "BY") else None
+        return StreamClause(name, alias, window, priority)
 
     def window(self) -> WindowClause | None:
         return self.bracket() if self.keyword() == "[" else None

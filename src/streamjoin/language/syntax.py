@@ -77,6 +77,7 @@ class StreamClause:
     name: Name
     alias: Name | None
     window: WindowClause | None
+    priority: Scalar | None = None  # of PRIORITY BY
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ Not here: rows of the right input that nobody took (`how="full"`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -32,11 +32,13 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, AsOf, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask, Times, saturating_add
+from streamjoin.algebra.policy import ADDED
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
 from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin
 from streamjoin.operators.contract import ALONE, Context, Output
 from streamjoin.operators.joining import described
+from streamjoin.operators.urgency import NewPriority
 from streamjoin.state import Batch, History, SweepArea, View
 from streamjoin.state.batch import Indices
 from streamjoin.state.history import Lookup, tie_order
@@ -54,6 +56,7 @@ class AsofJoin(ChoosingJoin):
     emit: Emit = "eager"
     late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
     changelog: bool = False
+    new_priority: NewPriority | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         if self.late[LEFT] == "join":

@@ -30,7 +30,7 @@ several buckets, each says whom it saw taken, and `verdict` decides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +38,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamjoin.algebra import BestOf, Emit, LatePolicy, Near, Predicate
+from streamjoin.algebra.policy import ADDED
 from streamjoin.algebra.predicate import Band, exact_difference
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import order_keys, rivals, undominated
@@ -45,6 +46,7 @@ from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, V
 from streamjoin.operators.choosing import ChoosingJoin
 from streamjoin.operators.contract import ALONE, Context
 from streamjoin.operators.joining import described
+from streamjoin.operators.urgency import NewPriority
 from streamjoin.state import Matching, View
 from streamjoin.state.batch import Indices
 
@@ -66,6 +68,7 @@ class BestMatchJoin(ChoosingJoin):
     late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
     changelog: bool = False
     replicated: tuple[bool, bool] = (False, False)
+    new_priority: NewPriority | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         if self.late[self.chooser] == "join":

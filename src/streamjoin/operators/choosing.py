@@ -30,6 +30,7 @@ from streamjoin.operators.joining import Part, RunningJoin, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import Fingerprinted
+from streamjoin.operators.urgency import taken
 from streamjoin.state import Batch, Kept, Snapshot, SweepArea, View
 from streamjoin.state.batch import Indices
 
@@ -221,7 +222,9 @@ class RunningChoosingJoin(RunningJoin):
             chosen = rows.take(answer.row[mine])
             members = [chosen.payload, kept.run.rows.payload.take(pa.array(answer.position[mine]))]
             payload = side_by_side(members if self.chooser == 0 else members[::-1])
-            yield from self._leave(Results(payload, chosen.ts, chosen.ts, retracted))
+            own = chosen.priority, taken(kept.run.rows, answer.position[mine])
+            priority = self._priority(own if self.chooser == 0 else own[::-1], len(chosen))
+            yield from self._leave(Results(payload, chosen.ts, chosen.ts, retracted, priority=priority))
         alone = answer.row[answer.run < 0]
         if len(alone):
             yield from self._leave(replace(self._alone(self.chooser, rows.take(alone)), retracted=retracted))
@@ -238,12 +241,13 @@ class RunningChoosingJoin(RunningJoin):
 
     def _alone(self, number: int, rows: Batch) -> Results:
         ts = np.where(rows.ts > NEVER, rows.ts, self.progress)  # a row without time leaves now
-        return padded(self.config.schemas, number, rows.payload, ts, ts)
+        priority = self._priority_alone(number, rows.priority, len(rows))
+        return padded(self.config.schemas, number, rows.payload, ts, ts, priority)
 
     def _leave(self, results: Results) -> Iterator[Output]:
         if self.config.emit == "ordered":
-            self.held.add(results)
-        elif len(results):
+            results = self.held.kept_back(results)
+        if len(results):
             self.figures["results"] += len(results)
             yield results
 

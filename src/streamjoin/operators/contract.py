@@ -38,7 +38,7 @@ import pyarrow as pa
 from streamjoin.algebra import Progress
 from streamjoin.algebra.interval import Mask
 from streamjoin.state import Batch, Ends, Matching, PairTest, Snapshot
-from streamjoin.state.batch import NO_HOLDER, Indices, Signs
+from streamjoin.state.batch import NO_HOLDER, Indices, Priorities, Signs
 from streamjoin.state.holders import first_holder
 from streamjoin.state.row_table import RowTable, optional, whole
 
@@ -124,12 +124,14 @@ class Footprint:
 class Results(RowTable):
     """Result rows: the members' payloads side by side, columns named `<input>.<column>`, and the validity. In a
     changelog they may be `retracted`: results no longer. Where an end is not known yet, `holder` says who will know it.
-    With a `sign` they are plus and minus tuples: what appears or disappears at `ts`, told apart by `holder`.
+    With a `sign` they are plus and minus tuples: what appears or disappears at `ts`, told apart by `holder`. Where
+    some are urgent, `priority` says which.
     """
 
     retracted: bool = field(default=False, metadata=whole())
     holder: Indices | None = field(default=None, metadata=optional(NO_HOLDER))
     sign: Signs | None = None
+    priority: Priorities | None = field(default=None, metadata=optional(0))
 
     def sorted(self) -> Results:
         """The same results ordered by (ts, te)."""

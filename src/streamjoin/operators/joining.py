@@ -31,7 +31,9 @@ from streamjoin.operators.contract import (
 )
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.operators.saving import Fingerprinted, OperatorOfParts
+from streamjoin.operators.urgency import NewPriority, priority_of
 from streamjoin.state import Batch, PendingEnds, SweepArea
+from streamjoin.state.batch import Priorities
 
 Part = SweepArea | HeldRows | HeldResults | PendingEnds
 
@@ -73,6 +75,15 @@ class RunningJoin(OperatorOfParts):
         yield from self._settle()
 
     # -- results wait --------------------------------------------------------------------------------------------------
+
+    def _priority(self, members: Sequence[Priorities | None], rows: int) -> Priorities | None:
+        """The priority of results by those of their members, one of each input."""
+        new: NewPriority | None = getattr(self.config, "new_priority", None)
+        return priority_of(members, rows, new)
+
+    def _priority_alone(self, number: int, priority: Priorities | None, rows: int) -> Priorities | None:
+        """The same of rows of one input without partners."""
+        return self._priority([priority if each == number else None for each in range(self.inputs)], rows)
 
     def _not_early(self, number: int, results: Results) -> Results:
         """Those rows of input `number` that need not wait for the other inputs, because they are late already."""
@@ -126,9 +137,16 @@ def witness(rows: Batch, *parts: Times) -> Batch:
     return Batch(pa.table({}), rows.ts, rows.te, rows.group, parts, origin=rows.origin)
 
 
-def padded(schemas: Sequence[pa.Schema], number: int, payload: pa.Table, ts: Times, te: Times) -> Results:
+def padded(
+    schemas: Sequence[pa.Schema],
+    number: int,
+    payload: pa.Table,
+    ts: Times,
+    te: Times,
+    priority: Priorities | None = None,
+) -> Results:
     """Rows of input `number` as results, with NULLs for the other inputs."""
-    return Results(padded_payload(schemas, number, payload, len(ts)), ts, te)
+    return Results(padded_payload(schemas, number, payload, len(ts)), ts, te, priority=priority)
 
 
 def padded_payload(schemas: Sequence[pa.Schema], number: int, payload: pa.Table, rows: int) -> pa.Table:

@@ -70,7 +70,9 @@ class RunningJudging(OperatorOfParts):
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         if number == 0:
-            results = Results(batch.payload, batch.ts, batch.te, holder=batch.holder, sign=batch.sign)
+            results = Results(
+                batch.payload, batch.ts, batch.te, holder=batch.holder, sign=batch.sign, priority=batch.priority
+            )
             yield from self._leave(results)
             return
         which, kind = divmod(number - 1, 2)
@@ -103,11 +105,10 @@ class RunningJudging(OperatorOfParts):
             yield from self._leave(output)
 
     def _leave(self, results: Results) -> Iterator[Output]:
-        if self.config.ordered:
-            self.held.add(results)
-        elif len(results):
-            self.figures["results"] += len(results)
-            yield results
+        leaving = self.held.kept_back(results) if self.config.ordered else results
+        if len(leaving):
+            self.figures["results"] += len(leaving)
+            yield leaving
 
     def _release(self) -> Iterator[Output]:
         for results in self.held.release(self._first_to_come()):

@@ -17,7 +17,7 @@ content, others are not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -25,12 +25,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamjoin.algebra import Emit, LatePolicy, NearestOf, Within
+from streamjoin.algebra.policy import ADDED
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
 from streamjoin.operators.choosing import ChoosingJoin
 from streamjoin.operators.contract import ALONE, Context
 from streamjoin.operators.joining import described
+from streamjoin.operators.urgency import NewPriority
 from streamjoin.state import Matching, View
 from streamjoin.state.batch import Indices
 from streamjoin.state.history import tie_order
@@ -48,6 +50,7 @@ class NearestJoin(ChoosingJoin):
     emit: Emit = "eager"
     late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
     changelog: bool = False
+    new_priority: NewPriority | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         if self.late[self.chooser] == "join":

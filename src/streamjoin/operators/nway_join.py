@@ -29,15 +29,15 @@ Not here: outer, semi and anti joins (a cascade of joins of two has them), state
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Emit, How, LatePolicy
-from streamjoin.algebra.interval import Mask
-from streamjoin.algebra.policy import Hold
+from streamjoin.algebra.interval import Mask, Times
+from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import PAIRS_PER_CHUNK, rows_of_common_groups
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
@@ -45,8 +45,9 @@ from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Own
 from streamjoin.operators.joining import described
 from streamjoin.operators.probing import Graph, Probing, Tuples
 from streamjoin.operators.temporal_join import RESULT_BYTES
+from streamjoin.operators.urgency import NewPriority, urgent_first
 from streamjoin.state import Batch, Ends, Kept, Matching, PendingEnds, Run, Snapshot, SweepArea
-from streamjoin.state.batch import Indices
+from streamjoin.state.batch import Indices, Priorities
 from streamjoin.state.holders import NO_HOLDER
 from streamjoin.state.links import Link
 from streamjoin.state.places import Places
@@ -72,6 +73,7 @@ class NwayJoin:
     producer: int = 0
     bucket: int = 0
     chunk: int = PAIRS_PER_CHUNK
+    new_priority: NewPriority | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         inputs = len(self.schemas)
@@ -106,6 +108,7 @@ class NwayJoin:
         return repr((
             "n-way", self.links, self.common, self.proved, self.emit, self.hold, self.late, self.validity,
             self.unknown_ends, described(self.schemas), self.producer,
+            *(() if self.new_priority is None else (self.new_priority,)),
         ))  # fmt: skip
 
     def build(self, context: Context = ALONE) -> RunningNwayJoin:
@@ -225,21 +228,29 @@ class RunningNwayJoin(RunningAreaJoin):
             keep &= owner.owns(self._reference(ts, members, places))
         if not keep.all():
             members, ts, te = [at[keep] for at in members], ts[keep], te[keep]
-        if not len(ts):
-            return
+        for which in urgent_first(self._priority_of(members, places)) if len(ts) else ():
+            yield from self._made([each[which] for each in members], ts[which], te[which], places)
+
+    def _made(self, members: list[Indices], ts: Times, te: Times, places: list[Places]) -> Iterator[Results]:
+        """Tuples with their payload."""
+        priority = self._priority_of(members, places)
         payload = side_by_side(
             [each.table(at, lambda rows: rows.payload) for each, at in zip(places, members, strict=True)]
         )
         if not self.config.validity:
-            yield Results(payload, ts, ts)
+            yield Results(payload, ts, ts, priority=priority)
             return
         unknown = [self._unknown(each, at) for each, at in zip(places, members, strict=True)]
         if all(holder is None for holder in unknown):
-            yield Results(payload, ts, te)
+            yield Results(payload, ts, te, priority=priority)
             return
         holders = [np.full(len(te), NO_HOLDER) if holder is None else holder for holder in unknown]
         holder = self.pending.add(holders, te, self.times.times)
-        yield Results(payload, ts, np.where(holder < 0, te, FOREVER), holder=holder)
+        yield Results(payload, ts, np.where(holder < 0, te, FOREVER), holder=holder, priority=priority)
+
+    def _priority_of(self, members: list[Indices], places: list[Places]) -> Priorities | None:
+        own = [each.priority(at) for each, at in zip(places, members, strict=True)]
+        return self._priority(own, len(members[0]))
 
     def _reference(self, ts: Any, members: list[Indices], places: list[Places]) -> Any:
         """The point by which a tuple belongs to a bucket: the largest start, of the values or of the validity."""
@@ -292,11 +303,10 @@ class RunningNwayJoin(RunningAreaJoin):
     def _leave(self, outputs: Iterator[Results]) -> Iterator[Output]:
         """Results leave at once, or wait for their turn."""
         for output in outputs:
-            if self.config.emit == "ordered":
-                self.held.add(output)
-            else:
-                self.figures["results"] += len(output)
-                yield output
+            leaving = self.held.kept_back(output) if self.config.emit == "ordered" else output
+            if len(leaving):
+                self.figures["results"] += len(leaving)
+                yield leaving
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 

@@ -4,6 +4,9 @@ Holding *outputs*: a result waits until no result with a smaller or equal `ts` c
 validities does not keep the lexicographic order of the inputs (R [3,10), [3,20) with S [1,9), [2,5), paired in order,
 give [3,9) before [3,5)), so a result leaves only when progress is *strictly* greater than its `ts`.
 
+What is urgent does not wait: it leaves when it is made. So with priorities the order is *weak*: once a result that is
+not urgent has left, none with a smaller `ts` follows, urgent or not.
+
 Holding *inputs*: a row waits until progress of all inputs is strictly greater than its `ts`; then rows enter the join
 in global order, and each step's results lie after all results of the steps before. Cheaper when a row has many
 partners.
@@ -46,6 +49,15 @@ class HeldResults:
         """Let results wait."""
         if len(results):
             self.parts[uuid.uuid4().hex] = results
+
+    def kept_back(self, results: Results) -> Results:
+        """Let results wait, but for the urgent ones: these come back."""
+        if results.priority is None:
+            self.add(results)
+            return results.empty()
+        urgent, others = results.split(results.priority > 0)
+        self.add(others)
+        return urgent
 
     def release(self, bound: int) -> Iterator[Results]:
         """The results with `ts < bound`, sorted."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from streamjoin.algebra import Progress
+from streamjoin.algebra.policy import ADDED
 from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.saving import OperatorOfParts
@@ -25,6 +26,7 @@ class Passing:
 
     schema: pa.Schema
     inputs: int = 1
+    plain: bool = field(default=False, metadata=ADDED)  # nothing is urgent any more
 
     @property
     def fingerprint(self) -> str:
@@ -50,7 +52,10 @@ class RunningPassing(OperatorOfParts):
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         self.figures["results"] += len(batch)
-        yield Results(batch.payload, batch.ts, batch.te, holder=batch.holder, sign=batch.sign)
+        priority = None if self.config.plain else batch.priority
+        yield Results(
+            batch.payload, batch.ts, batch.te, holder=batch.holder, sign=batch.sign, priority=priority
+        )  # fmt: skip
 
     def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
         yield ends

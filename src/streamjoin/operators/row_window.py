@@ -25,11 +25,14 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
+from streamjoin.algebra.policy import ADDED
 from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results
 from streamjoin.operators.joining import described
+from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import OperatorOfParts
 from streamjoin.state import Batch, Ends, RowOrder, Snapshot
 from streamjoin.state.batch import Indices
+from streamjoin.state.history import tie_order
 from streamjoin.state.holders import NO_HOLDER
 
 
@@ -37,7 +40,8 @@ from streamjoin.state.holders import NO_HOLDER
 class RowWindow:
     """The newest `size` elements; with `by`, columns of the proof, of each group. `build()` makes the running operator.
 
-    `producer` and `bucket` set its holders apart from those of others, where the context does not.
+    `producer` and `bucket` set its holders apart from those of others, where the context does not. `by_content`: rows
+    of one time stamp are in order of what else the proof holds, not of their arrival.
     """
 
     size: int
@@ -45,11 +49,13 @@ class RowWindow:
     drain: bool = False
     producer: int = 0
     bucket: int = 0
+    by_content: bool = field(default=False, metadata=ADDED)
 
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr(("row window", self.size, described([self.by]), self.drain, self.producer))
+        by_content = ("by content",) if self.by_content else ()
+        return repr(("row window", self.size, described([self.by]), self.drain, self.producer, *by_content))
 
     def build(self, context: Context = ALONE) -> RunningRowWindow:
         """The running operator, empty."""
@@ -69,22 +75,34 @@ class RunningRowWindow(OperatorOfParts):
         self.times = Progress(1)
         self.order = RowOrder(self.config.size, self.config.by, self.config.drain)
         self.arrived: list[Batch] = []  # in this micro-batch
+        self.waiting = HeldRows()  # by content: rows that another of their time stamp may still precede
         self.next_holder = self.context.first_holder(self.config.producer, self.config.bucket)
         self.figures = {"rows_in": 0, "results": 0}
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
+        if self.config.by_content:
+            self.order.seen(int(batch.ts.max()))
+            self.waiting.add(batch)
+        else:
+            self._enter(batch)
+        yield from ()
+
+    def _enter(self, batch: Batch) -> None:
+        """Elements take their places, in this order."""
         holder = np.arange(self.next_holder, self.next_holder + len(batch))
         self.next_holder += len(batch)
         self.order.add(batch, holder)
         self.arrived.append(replace(batch, holder=holder))
-        yield from ()
 
     def on_seen(self, number: int, largest: int) -> None:
         self.order.seen(largest)
 
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         self.times.advance(0, time)
+        released = self.waiting.release(lambda rows: rows.ts < self.times.of(0))
+        if released is not None:
+            self._enter(in_order(released, len(self.config.by.names)))
         yield from self._pass_on(self.order.reach(self.times.of(0)))
 
     def on_end(self) -> Iterator[Output]:
@@ -109,7 +127,7 @@ class RunningRowWindow(OperatorOfParts):
                 holder[known] = NO_HOLDER
             self.figures["results"] += len(batch)
             unknown: Indices | None = holder if (holder >= 0).any() else None
-            yield Results(batch.payload, batch.ts, te, holder=unknown)
+            yield Results(batch.payload, batch.ts, te, holder=unknown, priority=batch.priority)
         if len(ends):
             yield ends
 
@@ -119,10 +137,11 @@ class RunningRowWindow(OperatorOfParts):
 
     @property
     def footprint(self) -> Footprint:
-        return Footprint(self.order.rows, self.order.nbytes, len(self.order.rings.parts))
+        kept = Footprint(self.order.rows, self.order.nbytes, len(self.order.rings.parts))
+        return kept + self.waiting.footprint
 
-    def _parts(self) -> dict[str, RowOrder]:
-        return {"order": self.order}
+    def _parts(self) -> dict[str, RowOrder | HeldRows]:
+        return {"order": self.order, "waiting": self.waiting} if self.config.by_content else {"order": self.order}
 
     def snapshot(self) -> Snapshot:
         assert not self.arrived, "a snapshot is taken between micro-batches"
@@ -133,3 +152,26 @@ class RunningRowWindow(OperatorOfParts):
     def restore(self, snapshot: Snapshot) -> None:
         super().restore(snapshot)
         self.next_holder = snapshot.manifest["next_holder"]
+
+
+def in_order(batch: Batch, groups: int) -> Batch:
+    """The rows in the order of their time stamps, and then of their arrival, or in a batch of their content.
+
+    Of the proof the first columns make groups; the others are what is compared, and go no further.
+
+    >>> content = pa.table({"a": ["y", "x"]})
+    >>> rows = Batch(content, np.array([5, 5]), np.array([9, 9]), np.zeros(2, np.int64), proof=content)
+    >>> in_order(rows, 0).payload.to_pydict()
+    {'a': ['x', 'y']}
+    """
+    ordered = replace(batch, proof=batch.proof.select(range(groups)) if batch.proof is not None and groups else None)
+    if (batch.ts[1:] > batch.ts[:-1]).all():  # as most streams come: nothing need be moved
+        return ordered
+    order = np.argsort(batch.ts, kind="stable")
+    ts = batch.ts[order]
+    # In a stream of nothing but times all rows of one time are alike.
+    if batch.proof is not None and (ts[1:] == ts[:-1]).any():
+        which = np.concatenate([[0], np.cumsum(ts[1:] != ts[:-1])])
+        content = batch.proof.select(range(groups, batch.proof.num_columns)).take(pa.array(order))
+        order = order[tie_order(content, which, ())]
+    return ordered.take(order)

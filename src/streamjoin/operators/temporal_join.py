@@ -31,13 +31,15 @@ and witnesses), and `verdict` decides.
 Ends may be unknown when a row comes (see `state.holders`). Such a row is joined and kept like one that never ends; a
 result leaves with a holder of its own, and its end follows when it is known: the smaller of the members' ends.
 
-Not here: more than two inputs, state larger than memory, priorities.
+Urgent rows (see `urgency`): pairs with one leave at once, also with ordered emission; so outputs are held, not inputs.
+
+Not here: more than two inputs, state larger than memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -45,14 +47,15 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Emit, How, LatePolicy, Outer
 from streamjoin.algebra.interval import Mask, Times
-from streamjoin.algebra.policy import Hold
+from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
 from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import described, padded, witness
+from streamjoin.operators.urgency import NewPriority, taken, urgent_first
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
-from streamjoin.state.batch import Indices
+from streamjoin.state.batch import Indices, Priorities
 from streamjoin.state.holders import NO_HOLDER
 
 # Arrow's text and bytes end at two gigabytes in one column.
@@ -87,6 +90,7 @@ class TemporalJoin:
     unknown_ends: bool = False
     producer: int = 0
     bucket: int = 0
+    new_priority: NewPriority | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         check_emission(self)
@@ -107,6 +111,7 @@ class TemporalJoin:
         return repr((
             self.matching.first, self.matching.tests, self.matching.timed, self.how, self.outer, self.emit, self.hold,
             self.late, self.validity, self.replicated, self.unknown_ends, described(self.schemas), self.producer,
+            *(() if self.new_priority is None else (self.new_priority,)),
         ))  # fmt: skip
 
     def build(self, context: Context = ALONE) -> RunningTemporalJoin:
@@ -141,9 +146,14 @@ class RunningTemporalJoin(RunningAreaJoin):
             pair, indices = (mine, meeting.kept), (meeting.mine, meeting.theirs)
             if number == 1:
                 pair, indices = pair[::-1], indices[::-1]
-            for some in in_portions(pair, indices):
-                yield from self._met(pair, some)
+            i, j = indices
+            for wave in urgent_first(self._priority_of(pair, i, j)):
+                for some in in_portions(pair, (i[wave], j[wave])):
+                    yield from self._met(pair, some)
         self.areas[number].insert(mine)
+
+    def _priority_of(self, pair: tuple[Kept, Kept], i: Indices, j: Indices) -> Priorities | None:
+        return self._priority([taken(pair[0].run.rows, i), taken(pair[1].run.rows, j)], len(i))
 
     def _hopeless(self, number: int, rows: Batch) -> Iterator[Output]:
         """Rows of a tracked input that can meet nobody, anywhere: no need to ask other buckets, or to wait for them."""
@@ -175,12 +185,13 @@ class RunningTemporalJoin(RunningAreaJoin):
             if not self.config.validity:
                 te = ts
             payload = side_by_side([one.payload.take(pa.array(i)), two.payload.take(pa.array(j))])
+            priority = self._priority_of(pair, i, j)
             if unknown[0] is None and unknown[1] is None:
-                yield Results(payload, ts, te)
+                yield Results(payload, ts, te, priority=priority)
             else:
                 members = [np.full(len(te), NO_HOLDER) if holder is None else holder for holder in unknown]
                 holder = self.pending.add(members, te, self.times.times)
-                yield Results(payload, ts, np.where(holder < 0, te, FOREVER), holder=holder)
+                yield Results(payload, ts, np.where(holder < 0, te, FOREVER), holder=holder, priority=priority)
 
     def _mark(
         self, number: int, kept: Kept, rows: Indices, parts: tuple[Times, Times, Indices | None]
@@ -201,7 +212,7 @@ class RunningTemporalJoin(RunningAreaJoin):
             if len(abroad):
                 yield Rows("witness", number, witness(abroad))
         if self.config.how == "semi" and len(met):
-            yield Results(side_by_side([met.payload]), met.ts, met.te)
+            yield from self._alone(number, met.payload, met.ts, met.te, met.priority)
 
     def on_ends(self, number: int, ends: Ends) -> Iterator[Output]:
         self.areas[number].settle(ends)
@@ -232,7 +243,7 @@ class RunningTemporalJoin(RunningAreaJoin):
             yield from self._alone(number, rows.payload.take(pa.array(row)), ts, te)
         elif self.config.how != "semi" or self.config.unknown_ends:
             leaving = rows.take(matched if self.config.how == "semi" else ~matched)
-            yield from self._alone(number, leaving.payload, leaving.ts, leaving.te)
+            yield from self._alone(number, leaving.payload, leaving.ts, leaving.te, leaving.priority)
 
     def _matched(self, decided: Decided) -> Mask:
         """Which rows have met someone: where ends came later, those of which a piece has turned out to be real."""
@@ -261,27 +272,33 @@ class RunningTemporalJoin(RunningAreaJoin):
                     yield Rows("witness", number, witness(abroad))
                 at_home = rows.take(matched & rows.home)
                 if self.config.how == "semi" and len(at_home):
-                    yield Results(side_by_side([at_home.payload]), at_home.ts, at_home.te)
+                    yield from self._alone(number, at_home.payload, at_home.ts, at_home.te, at_home.priority)
         if candidates.any():
             yield Rows("candidate", number, rows.take(candidates))
 
-    def _alone(self, number: int, payload: pa.Table, ts: Times, te: Times) -> Iterator[Results]:
-        """Rows, or parts of rows, that leave without a partner: padded in outer joins, bare in semi and anti joins."""
+    def _alone(
+        self, number: int, payload: pa.Table, ts: Times, te: Times, own: Priorities | None = None
+    ) -> Iterator[Results]:
+        """Rows, or parts of rows, that leave without a partner: padded in outer joins, bare in semi and anti joins.
+        Parts follow snapshots, and are not urgent.
+        """
         if not len(ts):
             return
+        priority = None if self.config.outer == "snapshot" else self._priority_alone(number, own, len(ts))
         if self.config.how in ("semi", "anti"):
-            yield Results(side_by_side([payload]), ts, te)
+            yield Results(side_by_side([payload]), ts, te, priority=priority)
             return
-        yield padded(self.config.schemas, number, payload, ts, te)
+        yield padded(self.config.schemas, number, payload, ts, te, priority)
 
     def _leave(self, outputs: Iterator[Output]) -> Iterator[Output]:
         """Results leave at once, or wait for their turn."""
         for output in outputs:
-            if isinstance(output, Results) and self.config.emit == "ordered":
-                self.held.add(output)
-            else:
-                self.figures["results"] += len(output) if isinstance(output, Results) else 0
-                yield output
+            if isinstance(output, Results):
+                output = self.held.kept_back(output) if self.config.emit == "ordered" else output
+                if not len(output):
+                    continue
+                self.figures["results"] += len(output)
+            yield output
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 

@@ -21,13 +21,15 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import How, Outer, Progress
+from streamjoin.algebra.policy import ADDED
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results, side_by_side
 from streamjoin.operators.joining import padded
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import OperatorOfParts
+from streamjoin.operators.urgency import NewPriority, priority_of
 from streamjoin.state import Batch
-from streamjoin.state.batch import Indices
+from streamjoin.state.batch import Indices, Priorities
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,13 @@ class Verdict:
     schemas: tuple[pa.Schema, pa.Schema]
     how: How
     outer: Outer = "row"
+    new_priority: NewPriority | None = field(default=None, metadata=ADDED)
 
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr((self.number, self.how, self.outer, [str(schema) for schema in self.schemas]))
+        new = () if self.new_priority is None else (self.new_priority,)
+        return repr((self.number, self.how, self.outer, [str(schema) for schema in self.schemas], *new))
 
     def build(self, context: Context = ALONE) -> RunningVerdict:
         """The running operator, empty."""
@@ -88,7 +92,7 @@ class RunningVerdict(OperatorOfParts):
         mine, seen = who(candidates, witnesses)
         if self.config.outer == "row":
             chosen = candidates.take(np.isin(mine, seen) == semi)
-            return self._results(chosen.payload, chosen.ts, chosen.te)
+            return self._results(chosen.payload, chosen.ts, chosen.te, self._priority(chosen))
         # Rows that share an origin have the same partners, so each of them gets all that was seen of any.
         start, end = (np.empty(0, np.int64),) * 2 if witnesses is None else witnesses.values
         order = np.argsort(seen, kind="stable")
@@ -98,10 +102,16 @@ class RunningVerdict(OperatorOfParts):
         row, ts, te = parts_of_validity(candidates.ts, candidates.te, (row, start[piece], end[piece]), covered=semi)
         return self._results(candidates.payload.take(pa.array(row)), ts, te)
 
-    def _results(self, payload: pa.Table, ts: np.ndarray, te: np.ndarray) -> Results:
+    def _priority(self, rows: Batch) -> Priorities | None:
+        own = [rows.priority if each == self.config.number else None for each in (0, 1)]
+        return priority_of(own, len(rows), self.config.new_priority)
+
+    def _results(
+        self, payload: pa.Table, ts: np.ndarray, te: np.ndarray, priority: Priorities | None = None
+    ) -> Results:
         if self.config.how in ("semi", "anti"):
-            return Results(side_by_side([payload]), ts, te)
-        return padded(self.config.schemas, self.config.number, payload, ts, te)
+            return Results(side_by_side([payload]), ts, te, priority=priority)
+        return padded(self.config.schemas, self.config.number, payload, ts, te, priority)
 
     @property
     def first_undecided(self) -> int:

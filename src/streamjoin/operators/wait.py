@@ -20,6 +20,7 @@ from streamjoin.state import Ends, Snapshot, UnknownEnds
 from streamjoin.state.batch import RESERVED_PREFIX, with_columns
 
 _TS: Final = RESERVED_PREFIX + "ts"
+_PRIORITY: Final = RESERVED_PREFIX + "priority"
 
 
 @dataclass
@@ -46,7 +47,8 @@ class Waiting:
             if unknown.any():
                 waiting = results.take(unknown)
                 assert waiting.holder is not None
-                self.unknown.add(waiting.holder, with_columns(waiting.payload, **{_TS: waiting.ts}))
+                beside = {_TS: waiting.ts} | ({} if waiting.priority is None else {_PRIORITY: waiting.priority})
+                self.unknown.add(waiting.holder, with_columns(waiting.payload, **beside))
             results = results.take(~unknown)
         yield from _alive(results)
 
@@ -81,7 +83,9 @@ class Waiting:
 
 
 def _results(rows: pa.Table, te: Times) -> Results:
-    return Results(rows.drop_columns([_TS]).combine_chunks(), rows[_TS].to_numpy(), te)
+    own = [name for name in (_TS, _PRIORITY) if name in rows.column_names]
+    priority = rows[_PRIORITY].to_numpy() if _PRIORITY in own else None
+    return Results(rows.drop_columns(own).combine_chunks(), rows[_TS].to_numpy(), te, priority=priority)
 
 
 def _alive(results: Results) -> Iterator[Results]:

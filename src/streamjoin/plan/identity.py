@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from streamjoin.algebra import AsOf, Band, NearestOf, Predicate
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Source, Step
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.plan.wording import describe_window, in_units
 from streamjoin.runtime.outlet import ToCourt, ToUser
@@ -43,10 +43,12 @@ def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
         "static": ", ".join(source.reading.label for source in sources if source.complete) or "no input",
         "query": "; ".join([*(_computed(source) for source in sources), *(_steps(edge) for edge in edges)]),
     }
+    ranked = [f"{source.name}: {_rank(source)}" for source in sources if source.reading.priority is not None]
+    priority = {"priority": "; ".join(ranked)} if ranked else {}
     derived = [text for source in sources for text in source.derived]
     expressions = {"expressions": str(derived)} if derived else {}
     whole = plan_name([to_stored(each) for each in (*sources, *edges, *map(_inside, below))])
-    return parts | expressions | {REST: whole}
+    return parts | expressions | priority | {REST: whole}
 
 
 def _inside(stage: Stage) -> Stage:
@@ -130,6 +132,12 @@ def _columns(source: Source) -> str:
     return ", ".join(f"{field.name} {field.type.text}" for field in (*source.fields, *source.hidden))
 
 
+def _rank(source: Source) -> str:
+    """What says how urgent a source's rows are."""
+    computed = next((step.text for step in source.steps if isinstance(step, Rank)), None)
+    return computed or dict(source.reads)[str(source.reading.priority)]
+
+
 def _computed(source: Source) -> str:
     return f"{source.name}: {', '.join(f'{column} as {name}' for name, column in source.reads)}{_words(source.steps)}"
 
@@ -147,6 +155,8 @@ def _step(step: Step) -> str:
         return ", ".join(_one(each) for each in step.columns)
     if isinstance(step, Fold):
         return "whole rows"
+    if isinstance(step, Rank):
+        return f"priority {step.text}"
     return f"{'where' if isinstance(step, Filter) else 'marked'} {step.condition}"
 
 

@@ -12,14 +12,15 @@ Who runs it (Spark over batches, Spark over streams, the end of a query, a test)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, TimeAxis
+from streamjoin.algebra.policy import ADDED
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.types import Fields, Type, arrow_schema
-from streamjoin.runtime.elements import HIDDEN_SCHEMA
+from streamjoin.runtime.elements import hidden_schema
 from streamjoin.runtime.intake import ARRIVAL
 from streamjoin.runtime.lateness import Complete, Lateness
 from streamjoin.runtime.naming import Shape
@@ -78,7 +79,15 @@ class Fold:
     columns: tuple[tuple[str, str], ...]
 
 
-Step = Compute | Filter | Mark | Fold
+@dataclass(frozen=True)
+class Rank:
+    """How urgent rows of a source are, in one column; computed from columns that go no further."""
+
+    text: str
+    columns: tuple[str, ...]
+
+
+Step = Compute | Filter | Mark | Fold | Rank
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,7 @@ class Source:
     made_by: str | None = None  # the streaming call whose result the frame is
     groups: tuple[str, ...] = ()  # of a row window: the frame's columns that make a group
     derived: tuple[str, ...] = ()  # what columns of the frame that were added for this call are computed from
+    prioritised: bool = field(default=False, metadata=ADDED)  # its elements leave with priorities
 
     @property
     def handed_over(self) -> Fields:
@@ -130,11 +140,17 @@ class Edge:
     steps: tuple[Step, ...]
     result: Fields
     target: Target | None
+    prioritised: bool = field(default=False, metadata=ADDED)
+
+    @property
+    def hidden(self) -> pa.Schema:
+        """The hidden columns of its elements."""
+        return hidden_schema(prioritised=self.prioritised)
 
     @property
     def rows_after(self) -> pa.Schema:
         """The rows of elements that Spark hands over."""
-        return pa.schema([*arrow_schema(self.result), *HIDDEN_SCHEMA])
+        return pa.schema([*arrow_schema(self.result), *self.hidden])
 
 
 @dataclass(frozen=True)

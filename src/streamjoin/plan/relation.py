@@ -104,7 +104,7 @@ class Stream(Relation):
     """The stream `source` through a window. `reads` has, for each column, its name here and in the stream.
 
     `time` is the stream's time column; None where the window is a `Validity`, which names its own. Without a window it
-    is a stream of events.
+    is a stream of events. `priority` says how urgent its rows are: SQL over the stream's own columns, in backquotes.
 
     >>> from streamjoin.algebra import Range
     >>> Stream("R", (("R.x", "x"),), "ts", Range(5)).columns
@@ -115,6 +115,7 @@ class Stream(Relation):
     reads: tuple[tuple[str, str], ...]
     time: str | None
     window: Window | None
+    priority: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
@@ -45,11 +45,17 @@ def to_stored(value: Any) -> Any:
         return {_KIND: "DataType", "of": to_stored(pa.schema([("type", value)]))}
     kind = type(value)
     if is_dataclass(value) and kind.__module__.startswith(_PACKAGE):
-        members = {field.name: to_stored(getattr(value, field.name)) for field in fields(value)}
+        told = [field.name for field in fields(value) if _is_told(value, field)]
+        members = {name: to_stored(getattr(value, name)) for name in told}
         return {_KIND: f"{kind.__module__.removeprefix(_PACKAGE)}:{kind.__name__}", **members}
     if callable(value):
         return {_KIND: "function", "name": getattr(value, "__name__", "?")}
     raise TypeError(f"{type(value).__name__} is no value of a plan")
+
+
+def _is_told(value: Any, field: Field[Any]) -> bool:
+    """Whether a plan says a field: one that was added later, and has its default, it does not (`algebra.policy`)."""
+    return not field.metadata.get("added") or getattr(value, field.name) != field.default
 
 
 def from_stored(stored: Any) -> Any:

@@ -23,8 +23,9 @@ from streamjoin.plan.types import arrow_schema, names_of
 from streamjoin.runtime.elements import element_rows, elements_of, report_rows, reports_of
 from streamjoin.runtime.intake import ARRIVAL, KEEP, WHOLE, unfolded
 from streamjoin.runtime.naming import Shape
-from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.packets import Packet, Report
 from streamjoin.runtime.reading import Read
+from streamjoin.state import Batch
 from streamjoin.state.batch import with_columns
 
 
@@ -51,6 +52,7 @@ class SourceTask:
         assert target is not None
         began, measuring = perf_counter_ns(), source.lateness.measure()
         figures = {"rows_in": 0, "invalid": 0, "ghosts": 0}
+        urgency = Urgency() if source.reading.priority is not None else None
         for read in self._read(tables, first):
             elements, invalid = read.elements, read.invalid
             figures["rows_in"] += len(elements) + invalid.num_rows
@@ -61,7 +63,10 @@ class SourceTask:
             if target.binding.timeless or target.binding.ordered:  # without time a row is kept, and takes nobody
                 figures["invalid"] += int((batch.ts == NEVER).sum())
             keep, ghosts = self._goes_on(elements)
-            measuring.see(batch, keep)
+            if urgency is None:
+                measuring.see(batch, keep)
+            else:  # only rows that are not urgent say how far a source is
+                measuring.see(*urgency.others(batch, keep))
             figures["ghosts"] += ghosts
             if keep is not None and not keep.all():
                 elements, batch = elements.take(keep), batch.take(keep)
@@ -71,7 +76,9 @@ class SourceTask:
         if source.reports:
             now = None if clock is None else clock()
             report = measuring.report() | ({} if now is None else {"clock": now})
+            report |= {} if urgency is None else urgency.report()
             yield from target.everywhere("progress", report)
+        figures |= {} if urgency is None else {"urgent": urgency.rows}
         # Includes the time that Spark takes to deliver the rows: the two cannot be told apart from in here.
         figures["pack_us"] = (perf_counter_ns() - began) // 1000
         yield Packet(0, source.channel, "figures", figures)
@@ -86,10 +93,11 @@ class SourceTask:
         names = names_of(self.source.fields)
         for read in self._read(tables, 0):
             if read.invalid.num_rows and self.source.reading.invalid == "output":
-                yield report_rows(arrow_schema(self.source.fields), self._shown(read.invalid))
+                shown = self._shown(read.invalid)
+                yield report_rows(arrow_schema(self.source.fields), shown, prioritised=self.source.prioritised)
             elements = self._going(read)
             payload = elements.payload.select(names) if names else pa.table({})
-            yield element_rows(replace(elements, payload=payload))
+            yield element_rows(replace(elements, payload=payload), prioritised=self.source.prioritised)
 
     def _shown(self, invalid: pa.Table) -> Packet:
         """Invalid rows as they are shown: whole, or with the columns that go on."""
@@ -122,6 +130,29 @@ class SourceTask:
             marked = np.asarray(elements.payload[KEEP].to_numpy(zero_copy_only=False), np.bool_)
             keep = marked if keep is None else keep & marked
         return keep, ghosts
+
+
+class Urgency:
+    """Looks at how urgent the rows of one task are."""
+
+    def __init__(self) -> None:
+        self.rows, self.newest, self.alone = 0, NEVER, True
+
+    def others(self, batch: Batch, keep: Mask | None) -> tuple[Batch, Mask | None]:
+        """The rows that are not urgent, and which of them go on."""
+        if batch.priority is None:
+            self.alone = self.alone and not len(batch)
+            return batch, keep
+        urgent = batch.priority > 0
+        self.rows += int(urgent.sum())
+        self.newest = max(self.newest, int(batch.ts[urgent].max()))
+        self.alone = self.alone and bool(urgent.all())
+        return batch.take(~urgent), None if keep is None else keep[~urgent]
+
+    def report(self) -> Report:
+        """What every bucket is told: how far urgent rows are, and whether there were others."""
+        newest = {} if self.newest == NEVER else {"newest": self.newest}
+        return newest | ({"urgent": True} if self.alone else {})
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from streamjoin.algebra import Rows, Validity
 from streamjoin.plan.condition import column_places, one_column, quoted
 from streamjoin.plan.expression.lexer import tokens
-from streamjoin.plan.physical import Compute, Computed, Edge, Fold, PhysicalPlan, Source, Step
+from streamjoin.plan.physical import Compute, Computed, Edge, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import Inner, Node
 from streamjoin.runtime.intake import HIDDEN
@@ -188,6 +188,8 @@ def describe_step(plan: PhysicalPlan, step: Step, *, casts: bool = True) -> str:
         return ", ".join(_computed(plan, each) for each in changed if casts or not each.name.startswith(HIDDEN))
     if isinstance(step, Fold):
         return "whole rows, to be shown"
+    if isinstance(step, Rank):
+        return f"priority = {as_written(plan, step.text)}"
     return f"where {as_written(plan, step.condition)}"
 
 

@@ -90,6 +90,7 @@ class RowBinding:
             None if matchable.all() else matchable,
             holder=elements.holder,
             sign=elements.sign,
+            priority=elements.priority,
             contents=pa.table(contents, names=[str(each) for each in range(len(contents))]) if contents else None,
         )
 

@@ -8,6 +8,9 @@ in memory as a whole, unless somebody holds it back.
     stage input 0 --> row window --\\
                                     join --> aggregation --> outlet
     stage input 1 -----------------/
+
+With priorities a micro-batch passes in waves. First its urgent rows, through all nodes. Then the others, node by node:
+what of a node's results is urgent goes straight on, the rest waits for its reader's turn. Ends and progress come last.
 """
 
 from __future__ import annotations
@@ -23,11 +26,12 @@ import pyarrow as pa
 from streamjoin.algebra import NEVER
 from streamjoin.operators import Footprint, Operator, Output, Results
 from streamjoin.operators.contract import Context
+from streamjoin.operators.row_window import in_order
+from streamjoin.operators.temporal_join import RESULT_BYTES
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.intake import KEEP, earlier
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import Batch, Ends, Snapshot
-from streamjoin.state.history import tie_order
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,8 @@ class Node:
 class Fragment:
     """A fragment at work. The last node's results leave it."""
 
-    def __init__(self, nodes: Sequence[Node], bucket: int) -> None:
-        self.nodes = tuple(nodes)
+    def __init__(self, nodes: Sequence[Node], bucket: int, *, prioritised: bool = False) -> None:
+        self.nodes, self.prioritised = tuple(nodes), prioritised
         self.operators = [node.build(bucket) for node in nodes]
         self.readers: dict[int, tuple[int, int]] = {
             feed.node: (at, number)
@@ -99,18 +103,25 @@ class Fragment:
             if isinstance(feed, Inner)
         }
         self.ends: dict[tuple[int, int], list[Ends]] = defaultdict(list)
+        self.waiting: dict[tuple[int, int], list[Results]] = defaultdict(list)  # for their reader's turn
 
     def run(
-        self, batches: Mapping[int, Batch], ends: Mapping[int, list[Ends]], progress: Sequence[int]
+        self,
+        batches: Mapping[int, Batch],
+        ends: Mapping[int, list[Ends]],
+        progress: Sequence[int],
+        urgent: Mapping[int, Batch] | None = None,
     ) -> Iterator[Output]:
-        """One micro-batch, by the stage's inputs."""
+        """One micro-batch, by the stage's inputs; `urgent` rows of it pass first."""
+        if self.prioritised:
+            for wave in (urgent or {}, batches):
+                for at in range(len(self.nodes)):
+                    yield from self._enter(at, wave)
+            batches = {}
         for at, (node, operator) in enumerate(zip(self.nodes, self.operators, strict=True)):
+            yield from self._enter(at, batches)
             for number, feed in enumerate(node.feeds):
                 if isinstance(feed, Entry):
-                    batch = batches.get(feed.input)
-                    if batch is not None and len(batch):
-                        batch = batch if feed.groups is None else in_order(batch, feed.groups)
-                        yield from self._emit(at, operator.on_batch(number, batch))
                     self.ends[at, number] += ends.get(feed.input, ())
             yield from self._emit(at, operator.on_batches_end())
             yield from self._settle(at, node, operator)
@@ -124,8 +135,22 @@ class Fragment:
     def end(self) -> Iterator[Output]:
         """Nothing comes any more."""
         for at, (node, operator) in enumerate(zip(self.nodes, self.operators, strict=True)):
+            yield from self._enter(at, {})
             yield from self._settle(at, node, operator)
             yield from self._emit(at, operator.on_end())
+
+    def _enter(self, at: int, batches: Mapping[int, Batch]) -> Iterator[Output]:
+        """A node's turn: what has waited for it, and rows of the stage's inputs."""
+        operator = self.operators[at]
+        for number, feed in enumerate(self.nodes[at].feeds):
+            if isinstance(feed, Inner):
+                for results in _in_pieces(self.waiting.pop((at, number), [])):
+                    yield from self._emit(at, operator.on_batch(number, feed.binding.bind(results)))
+                continue
+            batch = batches.get(feed.input)
+            if batch is not None and len(batch):
+                batch = batch if feed.groups is None else in_order(batch, feed.groups)
+                yield from self._emit(at, operator.on_batch(number, batch))
 
     def _settle(self, at: int, node: Node, operator: Operator) -> Iterator[Output]:
         for number in range(len(node.feeds)):
@@ -143,6 +168,9 @@ class Fragment:
             if reader is None:
                 yield output
             elif isinstance(output, Results):
+                output = self._urgent(reader, output)
+                if not len(output):
+                    continue
                 feed = self.nodes[reader[0]].feeds[reader[1]]
                 assert isinstance(feed, Inner)
                 batch = feed.binding.bind(output)
@@ -150,6 +178,18 @@ class Fragment:
             else:
                 assert isinstance(output, Ends), "rows that other buckets decide about leave by the last node"
                 self.ends[reader].append(output)
+
+    def _urgent(self, reader: tuple[int, int], results: Results) -> Results:
+        """What goes straight on to a reader: everything, or beside priorities what is urgent. The rest waits."""
+        if not self.prioritised:
+            return results
+        if results.priority is None:
+            self.waiting[reader].append(results)
+            return results.empty()
+        urgent, others = results.split(results.priority > 0)
+        if len(others):
+            self.waiting[reader].append(others)
+        return urgent
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 
@@ -199,24 +239,13 @@ class Fragment:
             operator.restore(snapshot)
 
 
-def in_order(batch: Batch, groups: int) -> Batch:
-    """The rows in the order of their time stamps, and then of their arrival, or in a batch of their content.
-
-    Of the proof the first columns make groups; the others are what is compared, and go no further.
-
-    >>> content = pa.table({"a": ["y", "x"]})
-    >>> rows = Batch(content, np.array([5, 5]), np.array([9, 9]), np.zeros(2, np.int64), proof=content)
-    >>> in_order(rows, 0).payload.to_pydict()
-    {'a': ['x', 'y']}
-    """
-    ordered = replace(batch, proof=batch.proof.select(range(groups)) if batch.proof is not None and groups else None)
-    if (batch.ts[1:] > batch.ts[:-1]).all():  # as most streams come: nothing need be moved
-        return ordered
-    order = np.argsort(batch.ts, kind="stable")
-    ts = batch.ts[order]
-    # In a stream of nothing but times all rows of one time are alike.
-    if batch.proof is not None and (ts[1:] == ts[:-1]).any():
-        which = np.concatenate([[0], np.cumsum(ts[1:] != ts[:-1])])
-        content = batch.proof.select(range(groups, batch.proof.num_columns)).take(pa.array(order))
-        order = order[tie_order(content, which, ())]
-    return ordered.take(order)
+def _in_pieces(waiting: Sequence[Results]) -> Iterator[Results]:
+    """Results that have waited, in pieces of about `RESULT_BYTES`: one large batch is joined sooner than many."""
+    piece: list[Results] = []
+    for results in waiting:
+        if piece and sum(each.nbytes for each in piece) + results.nbytes > RESULT_BYTES:
+            yield Results.concat(piece)
+            piece = []
+        piece.append(results)
+    if piece:
+        yield Results.concat(piece)

@@ -35,6 +35,8 @@ HIDDEN: Final = "__sjh_"
 WHOLE: Final = HIDDEN + "whole"
 # Which rows a selection lets through. Others say how far a stream is, and count in a row window, but go no further.
 KEEP: Final = HIDDEN + "keep"
+# How urgent a row is.
+PRIORITY: Final = HIDDEN + "priority"
 # The number of a row in the order in which rows of a running stream came.
 ARRIVAL: Final = HIDDEN + "arrival"
 
@@ -77,9 +79,10 @@ class StageInput:
 
 @dataclass
 class Arrived:
-    """What a micro-batch brings to a stage, by input; and rows that only pass, to be shown."""
+    """What a micro-batch brings to a stage, by input, urgent rows apart; and rows that only pass, to be shown."""
 
     batches: dict[int, Batch] = field(default_factory=dict)
+    urgent: dict[int, Batch] = field(default_factory=dict)
     ends: dict[int, list[Ends]] = field(default_factory=dict)
     shown: list[Packet] = field(default_factory=list)
 
@@ -93,9 +96,11 @@ class RunningChannel:
         self.reached = dict.fromkeys(range(config.buckets), NEVER)
         self.told = NEVER  # the progress that the stage has acted upon
         self.last: int | None = None  # the clock when it last delivered
+        self.newest = NEVER  # the largest time stamp of urgent rows, which say nothing of progress
 
     def heard(self, report: Report) -> None:
         """It has reported how far it is."""
+        self.newest = max(self.newest, report.get("newest", NEVER))
         if self.lateness is not None:
             self.lateness.heard(report)
         else:
@@ -113,7 +118,7 @@ class RunningChannel:
     @property
     def largest(self) -> int:
         """The largest time stamp of a source."""
-        return NEVER if self.lateness is None else self.lateness.largest
+        return self.newest if self.lateness is None else max(self.newest, self.lateness.largest)
 
     def to_json(self) -> Any:
         """To be stored."""
@@ -148,10 +153,16 @@ class Intake:
         """All that has come for this bucket in a micro-batch."""
         self.late, arrived, told = 0, Arrived(), []
         rows: dict[int, list[Batch]] = defaultdict(list)
+        urgent: dict[int, list[Batch]] = defaultdict(list)
         for packet in packets:
             if packet.kind == "rows":
                 channel = self.channels[packet.channel]
-                rows[channel.input].append(self._in_time(channel, Batch.from_table(packet.table), arrived))
+                batch = self._in_time(channel, Batch.from_table(packet.table), arrived)
+                if batch.priority is not None:
+                    first, batch = batch.split(batch.priority > 0)
+                    urgent[channel.input].append(first)
+                    batch = replace(batch, priority=None)
+                rows[channel.input].append(batch)
             elif packet.kind == "ends":
                 number = self.channels[packet.channel].input
                 arrived.ends.setdefault(number, []).append(Ends.from_table(packet.table))
@@ -166,6 +177,8 @@ class Intake:
                 channel.lateness.settle(channel.told)
         for number in sorted(rows):
             arrived.batches[number] = Batch.concat(rows[number])
+        for number in sorted(urgent):
+            arrived.urgent[number] = Batch.concat(urgent[number])
         return arrived
 
     def tick(self, clock: int) -> None:
@@ -179,7 +192,8 @@ class Intake:
         channel.heard(report)
         if report.get("clock") is not None:
             self.tick(report["clock"])
-            channel.last = self.clock
+            if not report.get("urgent"):  # a source that delivers nothing else is idle
+                channel.last = self.clock
 
     # -- late rows -----------------------------------------------------------------------------------------------------
 

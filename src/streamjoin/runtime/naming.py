@@ -7,7 +7,7 @@ has other columns than the source, in a column of their own that holds the whole
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 
 from streamjoin.algebra import FOREVER
 from streamjoin.algebra.interval import Times
+from streamjoin.algebra.policy import ADDED
 from streamjoin.operators import Results
+from streamjoin.runtime.elements import priorities
 
 INVALID_FLAG: Final = "_invalid"
 LATE_FLAG: Final = "_late"
@@ -49,7 +51,9 @@ class MarkedColumn:
 
 @dataclass(frozen=True)
 class Shape:
-    """The columns of a result, in order. `change`: rows are said to appear or disappear."""
+    """The columns of a result, in order. `change`: rows are said to appear or disappear. `priority`: the column that
+    says how urgent they are.
+    """
 
     columns: tuple[OutputColumn, ...]
     validity: tuple[str, str] | None = None
@@ -58,6 +62,7 @@ class Shape:
     flags: tuple[str, ...] = ()
     marked: tuple[MarkedColumn, ...] = ()
     change: bool = False
+    priority: str | None = field(default=None, metadata=ADDED)
 
     @property
     def schema(self) -> pa.Schema:
@@ -65,6 +70,7 @@ class Shape:
         fields = [pa.field(column.name, column.type) for column in self.columns]
         if self.validity is not None:
             fields += [pa.field(name, self.time_type) for name in self.validity]
+        fields += [] if self.priority is None else [pa.field(self.priority, pa.int64())]
         fields += [pa.field(flag, pa.bool_()) for flag in self.flags]
         fields += [pa.field(each.name, each.type) for each in self.marked]
         fields += [pa.field(CHANGE, pa.string())] * self.change
@@ -76,6 +82,8 @@ class Shape:
         known: dict[str, Any] = dict.fromkeys(self.flags, pa.array(np.zeros(len(results), np.bool_)))
         for name, times in zip(self.validity or (), (results.ts, results.te), strict=False):
             known[name] = time_column(times, self.time_type)
+        if self.priority is not None:
+            known[self.priority] = pa.array(priorities(results))
         if self.change:
             known[CHANGE] = _changes(results)
         if self.time is not None:

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER
+from streamjoin.algebra.policy import ADDED
 from streamjoin.operators import Footprint, Output, Results, Waiting
 from streamjoin.operators.ordering import HeldResults
 from streamjoin.runtime.elements import element_rows, report_rows
@@ -67,7 +68,7 @@ class ToCourt:
 
     def results(self, bucket: int, results: Results) -> Iterator[Packet]:
         group = np.zeros(len(results), np.int64)
-        batch = Batch(results.payload, results.ts, results.te, group, holder=results.holder)
+        batch = Batch(results.payload, results.ts, results.te, group, holder=results.holder, priority=results.priority)
         yield Packet(bucket, self.channel, "rows", batch.to_table())
 
     def tell(self, bucket: int, kind: Kind, content: Any) -> Iterator[Packet]:
@@ -83,15 +84,16 @@ class ToFrame:
 
     channel: int
     schema: pa.Schema
+    prioritised: bool = field(default=False, metadata=ADDED)
 
     def results(self, bucket: int, results: Results) -> Iterator[Packet]:
-        yield Packet(bucket, self.channel, "final", element_rows(results))
+        yield Packet(bucket, self.channel, "final", element_rows(results, prioritised=self.prioritised))
 
     def tell(self, bucket: int, kind: Kind, content: Any) -> Iterator[Packet]:
         yield from self.shown(bucket, Packet(bucket, self.channel, kind, content))
 
     def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
-        yield Packet(bucket, self.channel, "final", report_rows(self.schema, packet))
+        yield Packet(bucket, self.channel, "final", report_rows(self.schema, packet, prioritised=self.prioritised))
 
 
 @dataclass(frozen=True)
@@ -174,8 +176,8 @@ class RunningOutlet:
         if self.config.leaves == "settled" and isinstance(self.config.way, ToUser):
             results = self.config.way.alive(results)
         if self.config.ordered:
-            self.held.add(results)
-        elif len(results):
+            results = self.held.kept_back(results)
+        if len(results):
             self.rows_out += len(results)
             yield from self.config.way.results(self.bucket, results)
 

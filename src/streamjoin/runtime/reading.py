@@ -7,16 +7,20 @@ them apart. A *ghost* ends where it begins: it is in no snapshot, and whoever pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamjoin.algebra import FOREVER, NEVER, InvalidPolicy, Rows, Validity, Window
 from streamjoin.algebra.interval import Mask, Times
+from streamjoin.algebra.policy import ADDED
 from streamjoin.errors import InvalidRowError
 from streamjoin.operators import Results
+from streamjoin.operators.urgency import at_least_0
 from streamjoin.runtime.intake import KEEP
+from streamjoin.state.batch import Priorities
 from streamjoin.state.columns import time_values
 
 
@@ -35,7 +39,7 @@ class Reading:
     A `window` gives both ends; a row window only the start. Without a window they are events, whose ends are the
     business of whoever joins them. `timeless`: a row whose time is NULL is not invalid, it only matches nothing.
     `label` is what errors call the source, `shown` the columns that they show, by their names here and there, and
-    `called` what its time columns are called there.
+    `called` what its time columns are called there. `priority` is the column that says how urgent rows are.
     """
 
     label: str
@@ -45,6 +49,7 @@ class Reading:
     window: Window | None = None
     invalid: InvalidPolicy = "fail"
     timeless: bool = False
+    priority: str | None = field(default=None, metadata=ADDED)
 
     def read(self, table: pa.Table) -> Read:
         """The rows of `table` with their times."""
@@ -58,7 +63,14 @@ class Reading:
             if self.invalid == "fail" and invalid.num_rows:
                 raise self._invalid_row(invalid)
             table, ts, te = table.filter(pa.array(valid)).combine_chunks(), ts[valid], te[valid]
-        return Read(Results(table, ts, te), invalid)
+        return Read(Results(table, ts, te, priority=self._priority(table)), invalid)
+
+    def _priority(self, table: pa.Table) -> Priorities | None:
+        """How urgent rows are; NULL or negative is not."""
+        if self.priority is None:
+            return None
+        values = pc.fill_null(table[self.priority].cast(pa.int64()), 0)
+        return at_least_0(values.to_numpy())
 
     def _times(self, table: pa.Table) -> tuple[Times, Times, Mask]:
         rows = table.num_rows

@@ -15,12 +15,13 @@ from __future__ import annotations
 import uuid
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from streamjoin.algebra import FOREVER, NEVER
+from streamjoin.algebra.policy import ADDED
 from streamjoin.runtime.fragment import Fragment, Node
 from streamjoin.runtime.intake import Intake, StageInput
 from streamjoin.runtime.outlet import Outlet, RunningOutlet, ToFrame
@@ -39,6 +40,7 @@ class Stage:
     nodes: tuple[Node, ...]
     outlet: Outlet
     idle_after: int | None = None
+    prioritised: bool = field(default=False, metadata=ADDED)  # rows may be urgent
 
     @property
     def complete(self) -> bool:
@@ -56,7 +58,7 @@ class RunningStage:
     def __init__(self, config: Stage, bucket: int) -> None:
         self.config, self.bucket = config, bucket
         self.intake = Intake(config.inputs, bucket, config.idle_after)
-        self.fragment = Fragment(config.nodes, bucket)
+        self.fragment = Fragment(config.nodes, bucket, prioritised=config.prioritised)
         self.outlet = RunningOutlet(config.outlet, bucket)
         self.put_aside: dict[str, Packet] = {}
         self.before: dict[str, int] = {}
@@ -69,7 +71,8 @@ class RunningStage:
         for packet in arrived.shown:
             yield from self.outlet.shown(packet)
         self.fragment.seen({number: self.intake.largest(number) for number in range(len(self.config.inputs))})
-        for output in self.fragment.run(arrived.batches, arrived.ends, self.intake.progress()):
+        progress = self.intake.progress()
+        for output in self.fragment.run(arrived.batches, arrived.ends, progress, arrived.urgent):
             yield from self.outlet.send(output)
         yield from self._move()
 

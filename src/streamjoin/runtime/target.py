@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,17 @@ class Target:
         yield from self.placed(elements, self.binding.bind(elements))
 
     def placed(self, elements: Results, batch: Batch) -> Iterator[Packet]:
-        """Elements that have been bound, for each bucket that gets any."""
+        """Elements that have been bound, for each bucket that gets any. Urgent ones have packets of their own."""
+        if batch.priority is not None:
+            urgent = batch.priority > 0
+            if urgent.any():
+                yield from self._placed(elements.take(urgent), batch.take(urgent))
+            if urgent.all():
+                return
+            elements, batch = elements.take(~urgent), replace(batch.take(~urgent), priority=None)
+        yield from self._placed(elements, batch)
+
+    def _placed(self, elements: Results, batch: Batch) -> Iterator[Packet]:
         parts = distribute(
             self.partitioning, self.number, batch, self.binding.hashes(elements, batch),
             follow=self.follow, judged_by=self.judged_by,

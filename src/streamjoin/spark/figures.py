@@ -13,6 +13,9 @@ Each stage sends one row of figures per bucket and micro-batch beside its result
                                         input its `slack`, the rows that are kept of it (`kept_rows`) and how long
                                         (`kept_for`), the `delay` of the micro-batch's rows (p50, p90, p99, max) and
                                         those that came `late`, see `runtime.recall_figures`; times in units as for lag
+    urgent                              with priorities: how many `rows` of rows_in were urgent, their `share`; and from
+                                        `sj.progress`, per input, for how many seconds its progress has been `standing`,
+                                        and whether the others are `starving`, see `spark.starving`
     seconds                             pack, read (the state), join, write; summed over tasks, which run side by side
 """
 
@@ -52,9 +55,11 @@ _numbers = itertools.count(1)
 class Figures:
     """The figures of one join, observed part by part under a name that no other join of this program has."""
 
-    def __init__(self, axis: TimeAxis | None, inputs: int = 2, *, target: bool = False) -> None:
+    def __init__(
+        self, axis: TimeAxis | None, inputs: int = 2, *, target: bool = False, prioritised: bool = False
+    ) -> None:
         self.name, self.axis = f"{PREFIX}{next(_numbers)}", axis
-        self.summed = (*_SUMMED, *_KEPT) if target else _SUMMED
+        self.summed = (*_SUMMED, *(_KEPT if target else ()), *(("urgent",) if prioritised else ()))
         self.alike = _RECALL if target else ()
         self.times = [f"progress_{number}" for number in range(inputs)]
         self.lags = [f"lag_{number}" for number in range(inputs)]
@@ -127,6 +132,9 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
     figures["lag"] = [_duration(known(f"lag_{number}"), axis) for number in range(inputs)]
     if known("target_ppm") is not None:
         figures["recall"] = _recall(known, axis)
+    if any("urgent" in part for part in parts):
+        rows, urgent = figures["rows_in"], total("urgent")
+        figures["urgent"] = {"rows": urgent, "share": urgent / rows if rows else 0.0}
     figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
 

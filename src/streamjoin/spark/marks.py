@@ -21,6 +21,7 @@ from streamjoin.spark.typing import spark_type
 
 _KEY: Final = "streamjoin.plan"
 _COLUMN: Final = "streamjoin.column"
+PRIORITY: Final = "streamjoin.priority"  # of the column that says how urgent rows are
 _CALL: Final = "_streamjoin_call"
 _STREAMING: Final = "_streamjoin_streaming"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
@@ -39,6 +40,11 @@ class CallPlan:
     fed_by_timers: bool = False  # a source is the result of a call with timers
     numbered: bool = False  # a function's: its sources have numbers for names
 
+    @property
+    def prioritised(self) -> bool:
+        """Whether urgent results leave before others."""
+        return self.plan.sink.shape.priority is not None and not self.leaving.reordered
+
 
 def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataFrame:
     """The frame, with its plan's id in the metadata of its columns.
@@ -49,13 +55,30 @@ def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataF
     _plans[number] = plan
     _plans.pop(number - PLANS_KEPT, None)
     schema = StructType([
-        StructField(each.name, spark_type(each.type), metadata={_KEY: number, _COLUMN: each.name})
+        StructField(
+            each.name, spark_type(each.type), metadata={_KEY: number, _COLUMN: each.name, **_urgent(plan, each.name)}
+        )
         for each in plan.plan.sink.fields
     ])  # fmt: skip
     columns = [F.col(quoted(each.name)).alias(each.name, metadata=each.metadata) for each in schema.fields]
     marked: Any = knowing(frame.select(*columns), schema)
     marked.__dict__ |= {_CALL: call, _STREAMING: plan.plan.streaming}
     return marked  # type: ignore[no-any-return]
+
+
+def _urgent(plan: CallPlan, column: str) -> dict[str, bool]:
+    return {PRIORITY: True} if plan.prioritised and column == plan.plan.sink.shape.priority else {}
+
+
+def priority_column(schema: StructType) -> str | None:
+    """The column of a frame that says how urgent its rows are; None where none does."""
+    return next((each.name for each in schema.fields if PRIORITY in (each.metadata or {})), None)
+
+
+def has_urgent_rows(schema: StructType) -> bool:
+    """Whether rows of a frame may be urgent, though it may no longer say which."""
+    plans = (plan_by_mark(column) for column in schema.fields)
+    return priority_column(schema) is not None or any(plan is not None and plan.prioritised for plan in plans)
 
 
 def made_by(frame: DataFrame) -> str | None:

@@ -12,6 +12,7 @@
     holder     where an end is not known yet, who will know it (see `holders`); -1 where it is known
     sign       in a stream of plus and minus tuples: 1 where a row appears at `ts`, -1 where it disappears; then
                `holder` is what a plus and its minus have in common
+    priority   larger than 0 where a row is urgent; None where no row of the batch is
 
 What can be done with rows follows from these fields alone (see `row_table`).
 """
@@ -29,11 +30,13 @@ import pyarrow as pa
 from streamjoin.algebra.interval import Mask
 from streamjoin.state.row_table import RESERVED_PREFIX, RowTable, beside, numbered, optional, with_columns
 
-__all__ = ["NO_HOLDER", "RESERVED_PREFIX", "Batch", "Indices", "Signs", "with_columns"]
+__all__ = ["NO_HOLDER", "RESERVED_PREFIX", "Batch", "Indices", "Priorities", "Signs", "with_columns"]
 
 Indices = npt.NDArray[np.int64]
 
 Signs = npt.NDArray[np.int8]
+
+Priorities = npt.NDArray[np.int64]
 
 NO_HOLDER: Final = -1
 
@@ -51,6 +54,7 @@ class Batch(RowTable):
     holder: Indices | None = field(default=None, metadata=optional(NO_HOLDER))
     sign: Signs | None = None
     contents: pa.Table | None = field(default=None, metadata=beside("content"))
+    priority: Priorities | None = field(default=None, metadata=optional(0))
 
     @cached_property
     def worked_out(self) -> dict[object, Any]:

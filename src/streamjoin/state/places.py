@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamjoin.state.batch import NO_HOLDER, Batch, Indices
+from streamjoin.state.batch import NO_HOLDER, Batch, Indices, Priorities
 from streamjoin.state.kept import Kept
 
 _NOTHING = pa.table({})
@@ -56,6 +56,12 @@ class Places:
             return None
         return self.column(place, _holder)
 
+    def priority(self, place: Indices) -> Priorities | None:
+        """How urgent the rows at these places are; None when none can be."""
+        if all(kept.run.rows.priority is None for kept in self.runs):
+            return None
+        return self.column(place, _priority)
+
     def table(self, place: Indices, get: Callable[[Batch], pa.Table]) -> pa.Table:
         """A table of the rows, at these places; there must be one."""
         number = np.searchsorted(self.first, place, side="right") - 1
@@ -87,6 +93,10 @@ class Places:
 
 def _holder(rows: Batch) -> Indices:
     return np.full(len(rows), NO_HOLDER) if rows.holder is None else rows.holder
+
+
+def _priority(rows: Batch) -> Priorities:
+    return np.zeros(len(rows), np.int64) if rows.priority is None else rows.priority
 
 
 def _proof(rows: Batch) -> pa.Table:

@@ -83,16 +83,24 @@ def evaluate(tree: Node, text: str, tables: Sequence[pa.Table], rows: int) -> Ar
     >>> evaluate(tree, "l.a < r.b", [pa.table({"a": left}), pa.table({"b": right})], 2)
     array([ True, False])
     """
-    columns: dict[Field, _Value] = {}
-    with np.errstate(all="ignore"):  # overflow and division by zero are looked for, not warned of
-        result = _value(tree, tables, columns)
-    if result.failed is not None:
-        failed = np.broadcast_to(result.failed, (rows,))
-        if failed.any():
-            row = int(np.flatnonzero(failed)[0])
-            what, hint = _FAILURES[int(failed[row])]
-            raise EvaluationError(f"the expression {text!r} has no value in row {row}: {what}", hint=hint)
+    result = _evaluated(tree, text, tables, rows)
     return np.broadcast_to(result.data & result.valid, (rows,)).copy()
+
+
+def whole_numbers(tree: Node, text: str, tables: Sequence[pa.Table], rows: int) -> Array:
+    """The value of an expression of an integer type, one int64 per row; 0 where it is NULL."""
+    result = _evaluated(tree, text, tables, rows)
+    return np.broadcast_to(np.where(result.valid, result.data, 0).astype(np.int64), (rows,)).copy()
+
+
+def _evaluated(tree: Node, text: str, tables: Sequence[pa.Table], rows: int) -> _Value:
+    with np.errstate(all="ignore"):  # overflow and division by zero are looked for, not warned of
+        result = _value(tree, tables, {})
+    if result.failed is not None and (failed := np.broadcast_to(result.failed, (rows,))).any():
+        row = int(np.flatnonzero(failed)[0])
+        what, hint = _FAILURES[int(failed[row])]
+        raise EvaluationError(f"the expression {text!r} has no value in row {row}: {what}", hint=hint)
+    return result
 
 
 def _value(node: Node, tables: Sequence[pa.Table], columns: dict[Field, _Value]) -> _Value:
@@ -323,6 +331,16 @@ def _sign(node: Call, operands: Sequence[_Value]) -> _Value:
     return _Value(data, operand.valid, _either(operand.failed, own))
 
 
+def _extreme(node: Call, operands: Sequence[_Value]) -> _Value:
+    """The greatest or least of integers, of those that are not NULL."""
+    data, valid, failed = np.zeros(1, np.int8), np.zeros(1, np.bool_), None
+    for other in operands:
+        beats = other.data > data if node.operation == "greatest" else other.data < data
+        data = np.where(other.valid & (beats | ~valid), other.data, data)
+        valid, failed = valid | other.valid, _either(failed, other.failed)
+    return _Value(data, valid, failed)
+
+
 # Casts ---------------------------------------------------------------------------------------------------------------
 
 
@@ -376,5 +394,6 @@ _OPERATIONS: dict[str, Callable[[Call, Sequence[_Value]], _Value]] = {
     "LIKE": _like,
     **dict.fromkeys("+-*/%", _arithmetic),
     **dict.fromkeys(("negate", "abs"), _sign),
+    **dict.fromkeys(("greatest", "least"), _extreme),
     "cast": _cast,
 }

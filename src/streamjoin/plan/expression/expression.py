@@ -6,9 +6,10 @@ ourselves whether a row had a partner: `evaluate` decides it over Arrow tables, 
 
 The subset: columns and fields of structs; comparison (= == <=> <> != < <= > >=); + - * / % and unary minus on numbers;
 AND, OR, NOT; IS [NOT] NULL, TRUE, FALSE, UNKNOWN, DISTINCT FROM; IN; BETWEEN; LIKE with a literal pattern; CAST (and
-::) among numbers, but for float or double to decimal, and decimal, int or bigint to float; abs(); numbers, strings,
-booleans, NULL, DATE, TIMESTAMP_NTZ, TIMESTAMP with an offset, INTERVAL in weeks and smaller; timestamp plus or minus an
-interval (less than a day, unless it is a timestamp_ntz); timestamp_ntz minus timestamp_ntz.
+::) among numbers, but for float or double to decimal, and decimal, int or bigint to float; abs(); greatest() and
+least() of integers; numbers, strings, booleans, NULL, DATE, TIMESTAMP_NTZ, TIMESTAMP with an offset, INTERVAL in weeks
+and smaller; timestamp plus or minus an interval (less than a day, unless it is a timestamp_ntz); timestamp_ntz minus
+timestamp_ntz.
 
 It agrees with Spark's defaults: ANSI mode, strings compared by their bytes, names without regard to case. Whatever
 depends on the session time zone is outside the subset. What it does not do: honour another `spark.sql.ansi.enabled`

@@ -10,6 +10,7 @@
     product     = unary { (* | / | %) unary }
     unary       = (- | +) unary | primary { :: type }
     primary     = literal | column { . field } | (expression) | CAST(expression AS type) | abs(expression)
+                | greatest(expression, ...) | least(expression, ...)
 
 Why not sqlglot's tree: it is made for rewriting between dialects. It forgets how literals were written (which types
 them in Spark), splits `'it''s'` in two, and has other precedences in places. sqlglot has the word about what is a
@@ -44,6 +45,7 @@ from streamjoin.plan.expression.tree import (
     arithmetic,
     compare,
     explicit_cast,
+    extreme,
     is_null,
     like,
     logical,
@@ -252,6 +254,13 @@ class _Reader:
             return inner
         if self.accept("ABS", "("):
             inner = self.build(token, sign, "abs", self.expression())
+            self.expect(")")
+            return inner
+        if self.accept("GREATEST", "(") or self.accept("LEAST", "("):
+            operands = [self.expression()]
+            while self.accept(","):
+                operands.append(self.expression())
+            inner = self.build(token, extreme, token.keyword.lower(), operands)
             self.expect(")")
             return inner
         if self.accept("CAST", "("):

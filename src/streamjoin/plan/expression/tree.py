@@ -165,6 +165,19 @@ def sign(operator: str, operand: Node) -> Node:
     return Call(operand.type, "abs" if operator == "abs" else "negate", (operand,))
 
 
+def extreme(operator: str, operands: Sequence[Node]) -> Node:
+    """The "greatest" or "least" of integers.
+
+    >>> str(extreme("greatest", [Literal(INT, 1), Literal(BIGINT, 2)]).type)
+    'bigint'
+    """
+    kinds = {each.type for each in operands}
+    if len(operands) < 2 or not kinds <= set(INTEGERS):
+        raise Outside(f"{operator}() of {', '.join(str(each.type) for each in operands)}")
+    kind = max(kinds, key=INTEGERS.index)
+    return Call(kind, operator, tuple(cast(each, kind) for each in operands))
+
+
 def logical(operator: str, *operands: Node) -> Node:
     """AND, OR or NOT. Chains become one flat operation: they would be too deep a tree otherwise.
 

@@ -40,7 +40,8 @@ def lower_asof(join: tree.AsOfJoin, sides: Sides, needed: frozenset[str], settin
         keys, reach[0] if reach else None, join.how, setting.buckets, None, timed=False
     ) if keys or reach or setting.buckets == 1 else Partitioning(1)  # fmt: skip
     config = AsofJoin(
-        choice, schemas_of(payload), join.how, setting.emit, setting.late, setting.changelog  # type: ignore[arg-type]
+        choice, schemas_of(payload), join.how, setting.emit, setting.late, setting.changelog,  # type: ignore[arg-type]
+        setting.new_priority,
     )  # fmt: skip
     # A right row is kept until the bound of the history is beyond what its time can reach forward.
     back, same = choice.reach[0], int(join.exact)
@@ -75,7 +76,7 @@ def lower_nearest(join: tree.NearestJoin, sides: Sides, needed: frozenset[str], 
     matching = Matching(within, tests, timed=False)
     config = NearestJoin(
         join.choice, matching, within, schemas_of(payload), join.how, setting.emit,  # type: ignore[arg-type]
-        setting.late, setting.changelog,
+        setting.late, setting.changelog, setting.new_priority,
     )  # fmt: skip
     partitioning = choose_partitioning(keys, within, join.how, setting.buckets, join.cell, timed=False)
     bindings = bindings_of(payload, keys, predicates, forget_after=forget, timeless=True)
@@ -111,6 +112,7 @@ def lower_best_match(join: tree.BestMatchJoin, sides: Sides, needed: frozenset[s
         late=setting.late,
         changelog=setting.changelog,
         replicated=(False, join.how == "full" and partitioning.replicates[1]),
+        new_priority=setting.new_priority,
     )
     in_steps = join.choice.reach is not None
     reach = join.choice.reach if in_steps else first.above

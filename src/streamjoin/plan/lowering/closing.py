@@ -41,6 +41,7 @@ class Closing:
     infos: list[tuple[int, SourceInfo]] = field(default_factory=list)  # of the sources, by channel
     channels: int = 0
     ordered_already: bool = False  # an operator holds results for order, so the outlet need not
+    prioritised: bool = False  # some stream of the tree has urgent rows
 
     def _channel(self) -> int:
         self.channels += 1
@@ -77,23 +78,23 @@ class Closing:
         if isinstance(feed, SourceFeed):
             self._source(feed, channel, target)
             if target is None:
-                self.edges.append(Edge(channel, feed.fields, (), feed.fields, None))
+                self.edges.append(Edge(channel, feed.fields, (), feed.fields, None, self.prioritised))
         elif feed.steps:
-            self._stage(feed.draft, replace(outlet, way=ToFrame(channel, arrow_schema(feed.raw))))
-            self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, target))
+            self._stage(feed.draft, replace(outlet, way=ToFrame(channel, arrow_schema(feed.raw), self.prioritised)))
+            self.edges.append(Edge(channel, feed.raw, feed.steps, feed.fields, target, self.prioritised))
         else:
             self._stage(feed.draft, outlet)
 
     def _source(self, feed: SourceFeed, channel: int, target: Target | None) -> None:
         info = feed.info
         self.infos.append((channel, info))
-        stamped = isinstance(feed.reading.window, Rows) and info.streaming
+        stamped = isinstance(feed.reading.window, Rows) and info.streaming and not self.prioritised
         hidden = (*feed.hidden, Field(ARRIVAL, plain_type(pa.int64()))) if stamped else feed.hidden
         self.sources.append(
             Source(
                 info.name, channel, feed.reads, feed.steps, feed.fields, hidden,
                 replace(feed.reading, shown=_shown(feed)), info.lateness, target, stamped, info.made_by,
-                feed.groups, info.derived,
+                feed.groups, info.derived, self.prioritised and target is None,
             )
         )  # fmt: skip
 
@@ -106,8 +107,9 @@ class Closing:
 
     def _stage(self, draft: Draft, outlet: Outlet) -> Stage:
         stage = Stage(
-            len(self.stages), draft.buckets, tuple(draft.inputs), tuple(draft.nodes), outlet, self.leaving.idle_after
-        )
+            len(self.stages), draft.buckets, tuple(draft.inputs), tuple(draft.nodes), outlet, self.leaving.idle_after,
+            self.prioritised,
+        )  # fmt: skip
         self.stages.append(stage)
         return stage
 
@@ -166,11 +168,13 @@ class Closing:
         flags = tuple(FLAGS[mark] for mark in ("invalid", "late") if mark in marks) if leaving.flagged else ()
         marked = () if leaving.flagged else tuple(_marked(infos))
         kind = None if time is None else time.arrow
-        shape = Shape(columns, validity, when, kind, flags, marked, leaving.change)
+        priority = (leaving.priority or "priority") if self.prioritised else None
+        shape = Shape(columns, validity, when, kind, flags, marked, leaving.change, priority)
         boolean, text = plain_type(pa.bool_()), plain_type(pa.string())
         if validity is not None:
             assert time is not None
             fields += [Field(name, time) for name in validity]
+        fields += [] if priority is None else [Field(priority, plain_type(pa.int64()))]
         fields += [Field(flag, boolean) for flag in flags]
         rows = dict(infos)
         fields += [Field(each.name, struct_type(rows[each.channels[0]].shown)) for each in marked]
@@ -178,7 +182,7 @@ class Closing:
         if when is not None:
             assert time is not None
             fields.append(Field(when, time))
-        _check_once(fields)
+        _check_once(fields, priority)
         return shape, tuple(fields)
 
     def _infos(self, lowered: Lowered) -> list[tuple[int, SourceInfo]]:
@@ -208,9 +212,14 @@ def _shown(feed: SourceFeed) -> tuple[tuple[str, str], ...]:
     return tuple((each.name, feed.origin[each.name]) for each in feed.fields if each.name in feed.origin)
 
 
-def _check_once(fields: Sequence[Field]) -> None:
+def _check_once(fields: Sequence[Field], priority: str | None) -> None:
     taken: set[str] = set()
     for each in fields:
+        if each.name.lower() in taken and priority is not None and each.name.lower() == priority.lower():
+            raise CallError(
+                f"the result would have two columns {each.name!r}: an input's, and the one that says how urgent it is",
+                hint='name it with priority_as="urgency", or rename the other',
+            )
         if each.name.lower() in taken:
             raise CallError(
                 f"the result would have two columns {each.name!r}: the query's, and the one that says when it holds",

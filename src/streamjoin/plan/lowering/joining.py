@@ -13,6 +13,7 @@ import pyarrow as pa
 from streamjoin.algebra import Band, Emit, How, LatePolicy, Overlaps, Predicate, Similar, TimeAxis, Within
 from streamjoin.algebra.interval import Mask
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.operators.urgency import NewPriority
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.lowering.predicates import Sides
 from streamjoin.plan.types import Fields, arrow_schema
@@ -42,6 +43,8 @@ class Setting:
     buckets: int = 1
     axis: TimeAxis | None = None
     unknown_ends: bool = False  # of rows that a row window or another operator gives
+    prioritised: bool = False  # some stream of the tree has urgent rows
+    new_priority: NewPriority | None = None  # of results, where it is not the largest of their members'
 
 
 @dataclass(frozen=True)

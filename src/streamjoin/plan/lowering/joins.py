@@ -44,7 +44,7 @@ class JoinLowering(ABC):
     top: Relation | None = None  # the topmost operator of the tree
 
     def __post_init__(self) -> None:
-        self.streams = Streams(self.sources, self.time)
+        self.streams = Streams(self.sources, self.time, self.typing)
         self.closing = Closing(self.leaving, self.time)
 
     @abstractmethod
@@ -132,7 +132,10 @@ class JoinLowering(ABC):
         self.closing.ordered_already = emit == "ordered"
         streaming = any(not child.complete for child in children)
         changelog = self.leaving.change and streaming and last and isinstance(join, EVENT_JOINS)
-        return Setting(emit, late, changelog, self.leaving.buckets, self.time.axis, not plain)  # type: ignore[arg-type]
+        return Setting(
+            emit, late, changelog, self.leaving.buckets, self.time.axis, not plain,  # type: ignore[arg-type]
+            self.streams.prioritised, self.leaving.new_priority if last else None,
+        )  # fmt: skip
 
     def _joined(self, parts: JoinParts, children: Sequence[Lowered]) -> Lowered:
         """A join as a node of a draft: that of a child, where their rows meet already."""
@@ -167,7 +170,7 @@ class JoinLowering(ABC):
         raw = raw if len(raw) == len(fields) else raw[: len(fields)]
         draft.add_node(Node(parts.config, feeds, raw, producer, parts.partitioning))
         verdicts = tuple(
-            Verdict(number, parts.config.schemas, parts.how, parts.config.outer)
+            Verdict(number, parts.config.schemas, parts.how, parts.config.outer, parts.config.new_priority)
             for number in (0, 1)
             if parts.followed[number]
         )

@@ -28,6 +28,7 @@ from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed, sharing
 from streamjoin.plan.lowering.joins import JoinLowering
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
+from streamjoin.plan.lowering.priorities import check_priorities, is_prioritised
 from streamjoin.plan.lowering.recall import check_recall
 from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
@@ -64,6 +65,8 @@ class Lowering(JoinLowering):
     def plan(self, relation: Relation) -> PhysicalPlan:
         """The whole plan."""
         check_recall(relation, self.sources, self.leaving)
+        check_priorities(relation, self.sources, self.leaving)
+        self.streams.prioritised = self.closing.prioritised = is_prioritised(relation)
         self.top = operator_of(relation)
         lowered = self.lower(relation, frozenset(relation.columns))
         if self.leaving.to_stream is not None:
@@ -130,18 +133,19 @@ class Lowering(JoinLowering):
     def _row_window(self, feed: SourceFeed, window: Rows) -> Lowered:
         groups = tuple(each.name for each in feed.hidden if each.name.startswith(HIDDEN + "by"))
         ties = tuple(each.name for each in feed.hidden if each.name.startswith(HIDDEN + "tie"))
-        ties = (ARRIVAL,) if feed.info.streaming else ties
+        by_content = feed.info.streaming and self.streams.prioritised
+        ties = (ARRIVAL,) if feed.info.streaming and not by_content else ties
         fields = (*feed.fields, Field(KEEP, plain_type(pa.bool_()))) if feed.kept else feed.fields
         names = names_of(fields)
         by = arrow_schema(tuple(each for each in feed.hidden if each.name in groups))
-        config: RowWindow | NegativeWindow = RowWindow(window.size, by, window.drain)
+        config: RowWindow | NegativeWindow = RowWindow(window.size, by, window.drain, by_content=by_content)
         if self.negative:
             config = NegativeWindow(arrow_schema(fields), window.size, by, window.drain)
         binding = RowBinding(names, groups=groups, ties=ties, placed_by=groups)
         draft = Draft(self.leaving.buckets if groups else 1)
         partitioning = Partitioning(draft.buckets)
         number = draft.add_input(self.closing.attached((feed,), binding, partitioning))
-        entry = Entry(number, len(groups))
+        entry = Entry(number, None if by_content else len(groups))
         node = draft.add_node(Node(config, (entry,), names, self._producer(), kept=feed.kept))
         own = {column: name for name, column in feed.origin.items() if name in names_of(feed.fields)}
         placed = (tuple(own[column] for column in feed.groups),) if all(c in own for c in feed.groups) else ()
@@ -181,7 +185,8 @@ class Lowering(JoinLowering):
         Rows that are brought into order must all be in one bucket.
         """
         hashed = not self.leaving.reordered and not any(pa.types.is_map(each.type.arrow) for each in child.fields)
-        return self._operator(Passing(arrow_schema(child.fields)), [child], child.names if hashed else (), child.fields)
+        passing = Passing(arrow_schema(child.fields), plain=self.leaving.reordered and self.streams.prioritised)
+        return self._operator(passing, [child], child.names if hashed else (), child.fields)
 
     def _operator(self, config: Any, children: Sequence[Lowered], by: tuple[str, ...], fields: Fields) -> Lowered:
         """An operator whose rows meet where they are equal in the columns `by`; without, in one bucket."""

@@ -77,11 +77,12 @@ def _temporal(
         join.how,
         outer,
         setting.emit,
-        choose_hold(join, predicates, keys),
+        choose_hold(join, predicates, keys, prioritised=setting.prioritised),
         setting.late,
         timed,
         replicated(join.how, partitioning.replicates),
         setting.unknown_ends,
+        new_priority=setting.new_priority,
     )
     options = {} if forget is None else {"forget_after": forget}
     bindings = bindings_of(payload, keys, predicates, **options)
@@ -100,8 +101,12 @@ def replicated(how: How, replicates: tuple[bool, bool]) -> tuple[bool, bool]:
     return one, two
 
 
-def choose_hold(join: Join | IntervalJoin, predicates: tuple[Predicate, ...], keys: Keys) -> Hold:
-    """Hold inputs when a row is expected to have many partners (nothing but time restricts them), else outputs."""
+def choose_hold(
+    join: Join | IntervalJoin, predicates: tuple[Predicate, ...], keys: Keys, *, prioritised: bool = False
+) -> Hold:
+    """Hold inputs when a row is expected to have many partners (nothing but time restricts them), else outputs. Urgent
+    rows must not wait, and are no inputs to be held.
+    """
     if join.hold != "auto":
         return join.hold
-    return "inputs" if not predicates and not keys else "outputs"
+    return "inputs" if not predicates and not keys and not prioritised else "outputs"

@@ -94,7 +94,8 @@ def lower_multi_join(join: MultiJoin, sides: ManySides, needed: frozenset[str], 
     links = tuple(reads.with_proof(link, sides, each, proved) for link, each in zip(links, ordered, strict=True))
     config = NwayJoin(
         tuple(arrow_schema(fields) for fields in payload), links, common, proved, setting.emit,
-        _hold(join, links, keys), tuple(setting.late), join.timed, setting.unknown_ends,
+        _hold(join, links, keys, setting), tuple(setting.late), join.timed, setting.unknown_ends,
+        new_priority=setting.new_priority,
     )  # fmt: skip
     partitioning = choose_many_partitioning(config, bool(keys), setting.buckets, join.cell)
     bindings = tuple(_binding(payload[number], number, keys, reads) for number in range(inputs))
@@ -239,11 +240,11 @@ def _common(rest: Sequence[Between], links: Sequence[Link], inputs: int) -> tupl
     return tuple(at[number] for number in range(inputs)) if pairs == set(for_all(inputs)) else None
 
 
-def _hold(join: MultiJoin, links: Sequence[Link], keys: Sequence[Any]) -> Hold:
+def _hold(join: MultiJoin, links: Sequence[Link], keys: Sequence[Any], setting: Setting) -> Hold:
     """As in a join of two: hold inputs where nothing but time restricts who meets."""
     if join.hold != "auto":
         return join.hold
-    return "inputs" if not links and not keys else "outputs"
+    return "inputs" if not links and not keys and not setting.prioritised else "outputs"
 
 
 def _binding(fields: Fields, number: int, keys: Sequence[tuple[str, ...]], reads: _Reads) -> RowBinding:

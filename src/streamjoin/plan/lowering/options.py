@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method
 from streamjoin.algebra.policy import ToStream
+from streamjoin.operators.urgency import NewPriority
 from streamjoin.plan.types import Fields
 from streamjoin.runtime.intake import HIDDEN
 from streamjoin.runtime.lateness import Complete, Lateness
@@ -53,3 +54,5 @@ class Leaving:
     idle_after: int | None = None
     timers: bool = False
     reordered: bool = False  # rows of a stream, which nothing but order is asked of
+    priority: str | None = None  # the column that says how urgent results are
+    new_priority: NewPriority | None = None  # of a join's results, where it is not the largest of their members'

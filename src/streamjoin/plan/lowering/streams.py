@@ -13,10 +13,11 @@ from streamjoin.errors import CallError, unknown_column
 from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.lowering.feeds import SourceFeed
 from streamjoin.plan.lowering.options import SourceInfo
+from streamjoin.plan.lowering.priorities import ranking_of
 from streamjoin.plan.physical import Fold, Step
 from streamjoin.plan.relation import Stream
-from streamjoin.plan.types import Field, Type, plain_type, struct_type, type_of
-from streamjoin.runtime.intake import HIDDEN, WHOLE
+from streamjoin.plan.types import Field, Type, Typing, plain_type, struct_type, type_of
+from streamjoin.runtime.intake import HIDDEN, PRIORITY, WHOLE
 from streamjoin.runtime.reading import Reading
 
 
@@ -52,6 +53,8 @@ class Streams:
 
     sources: Mapping[str, SourceInfo]
     time: TimeLine
+    typing: Typing
+    prioritised: bool = False  # some stream of the tree has urgent rows
 
     def feed(self, stream: Stream, needed: frozenset[str]) -> SourceFeed:
         """The rows of a stream."""
@@ -64,8 +67,10 @@ class Streams:
         hidden: list[tuple[str, str]] = [(f"{HIDDEN}t{number}", column) for number, column in enumerate(times)]
         by = _groups(window, info)
         hidden += [(f"{HIDDEN}by{number}", column) for number, column in enumerate(by)]
-        if isinstance(window, Rows) and not info.streaming:
-            # Who came first among equal time stamps is known on a stream; in a batch the order is by all columns.
+        ranking = ranking_of(stream, info, self.typing)
+        if isinstance(window, Rows) and (not info.streaming or self.prioritised):
+            # Who came first among equal time stamps is known on a stream; in a batch the order is by all columns. So it
+            # is beside priorities: a lane changes who comes first, and must not change results.
             others = [each.name for each in info.fields if each.name not in times]
             hidden += [(f"{HIDDEN}tie{number}", column) for number, column in enumerate(others)]
         fold: tuple[Step, ...] = ()
@@ -73,16 +78,24 @@ class Streams:
             whole = [(column, f"{HIDDEN}w{number}") for number, column in enumerate(each.name for each in info.shown)]
             hidden += [(name, column) for column, name in whole]
             fold = (Fold(tuple(whole)),)
+        own = list(_hidden(info, hidden))
+        if ranking is not None:
+            hidden += ranking.reads
+            fold += ranking.steps
+            own.append(ranking.field)
         if isinstance(window, Validity):
             window = Validity(f"{HIDDEN}t0", f"{HIDDEN}t1")
         time = f"{HIDDEN}t0" if len(times) == 1 else None
-        reading = Reading(info.label, tuple(reads), tuple(times), time, window, info.invalid)
+        priority = None if ranking is None else PRIORITY
+        reading = Reading(
+            info.label, tuple(reads), tuple(times), time, window, info.invalid, priority=priority
+        )  # fmt: skip
         return SourceFeed(
             info,
             stream,
             (*reads, *hidden),
             fields,
-            tuple(_hidden(info, hidden)),
+            tuple(own),
             reading=reading,
             origin=dict(reads),
             groups=tuple(by),

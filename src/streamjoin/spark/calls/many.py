@@ -24,7 +24,7 @@ from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
 from streamjoin.spark.calls.inputs import inputs_of
 from streamjoin.spark.calls.joins import check_timeless
 from streamjoin.spark.calls.options import Joining, listed, per_input
-from streamjoin.spark.calls.pairs import ColumnCondition, Pair, as_predicate, two_frames
+from streamjoin.spark.calls.pairs import ColumnCondition, Pair, as_predicate, priorities_of, two_frames
 from streamjoin.spark.typing import SparkTyping
 
 
@@ -41,6 +41,7 @@ class Many(Pair):
         self.by = []
         self.theta = None
         self.keys = []
+        self.priorities = priorities_of(self.inputs, joining)
 
     @property
     def numbers(self) -> range:
@@ -147,7 +148,7 @@ class Many(Pair):
         options, names = self.joining, list(self.by_name)
         late, invalid = options.late_of(names), options.invalid_of(names)
         flags = [INVALID_FLAG] * ("output" in invalid.values()) + [LATE_FLAG] * ("output" in late.values())
-        own = [[self.called[n].get(name, name) for name in self.inputs[n].columns] for n in self.numbers]
+        own = [[self.called[n].get(name, name) for name in self.shown(n)] for n in self.numbers]
         kinds = [
             {
                 self.called[n].get(name, name): self.casts[n].get(name, self.inputs[n].types[name]).arrow
@@ -184,6 +185,11 @@ def run_many(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
         raise UnsupportedError(
             f"similarity over {len(many.inputs)} frames at once: it is found by an index that only a join of two has",
             hint='add nway="cascade"',
+        )
+    if way == "cascade" and joining.new_priority is not None:
+        raise UnsupportedError(
+            "new_priority in a cascade: joins of two make it, and none of them has the priorities of all frames",
+            hint='leave out nway="cascade"',
         )
     windows, times = many.times_of_all(time, window)
     timed = times[0] is not None

@@ -18,6 +18,8 @@ from streamjoin.state.holders import MOST_BUCKETS
 MOST_DEFAULT_BUCKETS: Final = 64
 # How many buckets a call has that does not say it, for jobs that are told from outside.
 BUCKETS_SETTING: Final = "spark.streamjoin.buckets"
+# The column that says how urgent results are.
+PRIORITY_NAME: Final = "priority"
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Options:
     buckets: int | None = None
     schemas: Any = None
     streaming: Any = None
+    priority_as: str = PRIORITY_NAME
+    urgent: Any = None
 
     def checked_emit(self) -> Emit:
         """Eager or ordered."""
@@ -67,6 +71,27 @@ class Options:
         """What happens to invalid rows of each source."""
         given = per_source(self.invalid, sources, "invalid", "fail")
         return {name: one_of(policy, InvalidPolicy, "invalid") for name, policy in given.items()}  # type: ignore[misc]
+
+    def check_priority(self, *, prioritised: bool) -> None:
+        """Refuse what is said of urgent rows where none is urgent."""
+        if not isinstance(self.priority_as, str) or not self.priority_as:
+            raise CallError(f"priority_as is the name of a column, got {self.priority_as!r}")
+        if self.urgent is not None and not callable(self.urgent):
+            raise CallError(
+                f"urgent is called with urgent results, got {self.urgent!r}",
+                hint="urgent=handler, with def handler(table, batch_id, bucket): ...",
+            )
+        given = {
+            "urgent": self.urgent is not None,
+            "new_priority": getattr(self, "new_priority", None) is not None,
+            "priority_as": self.priority_as != PRIORITY_NAME,
+        }
+        for name, asked in given.items():
+            if asked and not prioritised:
+                raise CallError(
+                    f"{name} is about urgent results, and nothing says which rows are urgent",
+                    hint='give priority="priority", a column; in CQL R [NOW] AS R PRIORITY BY expression',
+                )
 
     def idle_ticks(self) -> int | None:
         """After how many microseconds of the clock a source is idle."""
@@ -112,6 +137,8 @@ class Joining(Options):
     suffix: Any = "_right"
     hold: str = "auto"
     cell: Any = None
+    priority: Any = None
+    new_priority: Any = None
 
     def checked_hold(self) -> Any:
         """What ordered emission holds back."""

@@ -23,7 +23,7 @@ from streamjoin.plan.relation import Projection, Query, Relation, Stream
 from streamjoin.plan.types import Type
 from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
 from streamjoin.spark.calls.column_text import column_text
-from streamjoin.spark.calls.inputs import inputs_of
+from streamjoin.spark.calls.inputs import Input, inputs_of
 from streamjoin.spark.calls.options import Joining, listed, per_input
 from streamjoin.spark.calls.tree import TreeCall
 from streamjoin.spark.typing import SparkTyping
@@ -56,6 +56,7 @@ class Pair:
         self.by: list[str] = []
         self.theta: Expression | None = None  # a condition that is no predicate, as it was written
         self.keys = self._keys(joining.by, joining.left_by, joining.right_by)
+        self.priorities = priorities_of(self.inputs, joining)
 
     @property
     def streaming(self) -> bool:
@@ -243,7 +244,8 @@ class Pair:
         """One of the frames as a relation, with its keys in a common type."""
         part = self.inputs[number]
         reads = tuple((self.in_tree(number, name), name) for name in part.types)
-        stream: Relation = Stream(str(number), reads, time, window)
+        priority = self.priorities[number]
+        stream: Relation = Stream(str(number), reads, time, window, None if priority is None else quoted(priority))
         casts = self.casts[number]
         if not casts:
             return stream
@@ -259,6 +261,15 @@ class Pair:
         except CallError as error:
             raise self._in_words(error) from error.__cause__
 
+    def shown(self, number: int) -> list[str]:
+        """The columns of an input that the result has: its priority gives way to the result's, if that has its name."""
+        own, result = self.priorities[number], self.joining.priority_as
+        return [
+            name
+            for name in self.inputs[number].columns
+            if name != own or name.lower() != str(result).lower() or self.called[number].get(name, name) in self.by
+        ]
+
     def _columns(self, *, windowed: bool) -> tuple[OutputColumn, ...]:
         """The columns of the result."""
         options, suffix, kind = self.joining, self.joining.suffix, join_type(self.joining.how)
@@ -273,7 +284,7 @@ class Pair:
                     hint=f'use {what}=["output", "drop"] or {what}=["output", "fail"]',
                 )
         flags = [INVALID_FLAG] * ("output" in invalid.values()) + [LATE_FLAG] * ("output" in late.values())
-        names = [[self.called[number].get(name, name) for name in self.inputs[number].columns] for number in (0, 1)]
+        names = [[self.called[number].get(name, name) for name in self.shown(number)] for number in (0, 1)]
         kinds = [
             {
                 self.called[number].get(name, name): self.casts[number].get(name, part.types[name]).arrow
@@ -290,6 +301,12 @@ class Pair:
 
 def _cast(name: str, kind: Type | None) -> str:
     return quoted(name) if kind is None else f"cast({quoted(name)} AS {kind.text})"
+
+
+def priorities_of(inputs: Sequence[Input], joining: Joining) -> list[str | None]:
+    """The column of each frame that says how urgent its rows are; None where none is."""
+    given = per_input(joining.priority, len(inputs), "priority")
+    return [None if each is None else part.resolve(each) for part, each in zip(inputs, given, strict=True)]
 
 
 def two_sides(on: Any, left_on: Any, right_on: Any, what: str) -> tuple[Any, Any]:

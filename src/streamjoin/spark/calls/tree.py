@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from streamjoin.algebra import Rows
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
+from streamjoin.plan.lowering.priorities import PriorityExpression, is_prioritised
 from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import EVENT_JOINS, Join, Query, Relation, operator_of, streams_of
@@ -19,6 +20,7 @@ from streamjoin.runtime.naming import OutputColumn
 from streamjoin.runtime.recall import ToRecall
 from streamjoin.spark.calls.inputs import Input
 from streamjoin.spark.calls.options import Options
+from streamjoin.spark.calls.prioritising import check_priority_is_said, check_urgent
 from streamjoin.spark.calls.sources import source_infos
 from streamjoin.spark.marks import CallPlan, remember, uses_timers
 from streamjoin.spark.running.interpreter import Interpreter
@@ -52,10 +54,10 @@ class TreeCall:
         made = CallPlan(plan, self.query, self.written, leaving, timers, self.numbered)
         check_session(next(iter(frames.values())).sparkSession, streaming=plan.streaming)
         if not plan.streaming:
-            return remember(Interpreter(plan, frames).run(), made)
+            return remember(Interpreter(plan, frames, self.options.urgent).run(), made)
         stored = to_stored(plan)
         call = {"name": plan_name(stored), "plan": stored, "format": FORMAT}
-        return remember(StreamInterpreter(plan, frames, call).run(), made, call["name"])
+        return remember(StreamInterpreter(plan, frames, call, self.options.urgent).run(), made, call["name"])
 
     def plan(self) -> tuple[PhysicalPlan, Leaving]:
         """How it runs, and what was asked of the lowering."""
@@ -65,6 +67,10 @@ class TreeCall:
         timed = getattr(operator_of(relation), "timed", True)
         read = [self.inputs[leaf.source] for leaf in streams_of(relation)]
         session, streaming = read[0].frame.sparkSession, any(part.streaming for part in read)
+        options.check_priority(prioritised=is_prioritised(relation))
+        for leaf in streams_of(relation):
+            check_priority_is_said(self.inputs[leaf.source], said=leaf.priority is not None, numbered=self.numbered)
+        new = getattr(options, "new_priority", None)
         leaving = Leaving(
             columns=self.columns,
             validity=None if events or not timed or self.reordered else options.validity_names(),
@@ -77,12 +83,16 @@ class TreeCall:
             idle_after=options.idle_ticks(),
             timers=options.timers,
             reordered=self.reordered,
+            priority=options.priority_as,
+            new_priority=None if new is None else PriorityExpression(new, len(read)),
         )
         infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
         self._check(infos, leaving)
         plan = lower(relation, infos, SparkTyping(session), leaving)
         check_late(plan)
         self._check_something_waits(plan, infos)
+        if options.urgent is not None:
+            check_urgent(plan)
         return plan, leaving
 
     def _check(self, infos: Mapping[str, SourceInfo], leaving: Leaving) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -14,17 +14,21 @@ from pyspark.sql.types import DataType, StructField
 from streamjoin.algebra.interval import FOREVER
 from streamjoin.errors import UnsupportedError
 from streamjoin.plan.condition import one_column, quoted
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, Mark, Sink, Source, Step
+from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, Mark, Rank, Sink, Source, Step
 from streamjoin.plan.tasks import SinkTask
 from streamjoin.plan.types import Fields, names_of
-from streamjoin.runtime.elements import HIDDEN_SCHEMA, REPORT, SIGN, TE, TS
-from streamjoin.runtime.intake import HIDDEN, KEEP, WHOLE
+from streamjoin.runtime.elements import PRIORITY as ELEMENT_PRIORITY
+from streamjoin.runtime.elements import REPORT, SIGN, TE, TS
+from streamjoin.runtime.intake import HIDDEN, KEEP, PRIORITY, WHOLE
 from streamjoin.runtime.naming import CHANGE, OutputColumn
 from streamjoin.spark.running.tasks import Leave
 from streamjoin.spark.told import is_connect, knowing
 from streamjoin.spark.typing import evaluating, spark_schema, spark_type
 
-HIDDEN_FIELDS: Final = tuple(StructField(each.name, from_arrow_type(each.type)) for each in HIDDEN_SCHEMA)
+
+def hidden_fields(edge: Edge) -> tuple[StructField, ...]:
+    """The hidden columns of an edge's elements."""
+    return tuple(StructField(each.name, from_arrow_type(each.type)) for each in edge.hidden)
 
 
 def prepared(source: Source, frame: DataFrame) -> DataFrame:
@@ -36,6 +40,8 @@ def prepared(source: Source, frame: DataFrame) -> DataFrame:
         if isinstance(step, Fold):
             folded = {here for _, here in step.columns}
             passing = [*(name for name in passing if name not in folded), WHOLE]
+        elif isinstance(step, Rank):
+            passing = [*(name for name in passing if name not in step.columns), PRIORITY]
         elif isinstance(step, Mark) and KEEP not in passing:
             passing.append(KEEP)
     return numbered(frame, source.handed_over)
@@ -46,6 +52,9 @@ def _source_step(frame: DataFrame, step: Step, passing: list[str]) -> DataFrame:
     if isinstance(step, Fold):
         folded = F.struct(*(F.col(quoted(here)).alias(there) for there, here in step.columns))
         return frame.withColumn(WHOLE, folded).drop(*(here for _, here in step.columns))
+    if isinstance(step, Rank):
+        with evaluating(step.text):
+            return frame.withColumn(PRIORITY, F.expr(step.text)).drop(*step.columns)
     if isinstance(step, Compute):
         unmarked = F.col(quoted(KEEP)) if kept else None
         return _select(frame, step, unmarked, passing)
@@ -76,7 +85,7 @@ def stepped(frame: DataFrame, edge: Edge) -> DataFrame:
     for step in edge.steps:
         report = F.col(REPORT).isNotNull()
         if isinstance(step, Compute):
-            frame = _select(frame, step, ~report, HIDDEN_SCHEMA.names)
+            frame = _select(frame, step, ~report, edge.hidden.names)
         elif isinstance(step, Filter):
             with evaluating(step.condition):
                 frame = frame.filter(report | F.expr(step.condition))
@@ -119,7 +128,7 @@ def leaving(frame: DataFrame, sink: Sink, edge: Edge) -> DataFrame:
     """Rows of elements as the user sees them. Where rows are shown that leave unjoined, Python finds them."""
     shape = sink.shape
     if shape.flags or shape.marked:
-        rows = numbered(frame, edge.result, HIDDEN_FIELDS)
+        rows = numbered(frame, edge.result, hidden_fields(edge))
         return named(rows.mapInArrow(Leave(SinkTask(edge, shape)), spark_schema(sink.fields)), sink.fields)
     when = (shape.time, *(shape.validity or ()))
     kind = next((spark_type(each.type) for each in sink.fields if each.name in when), None)
@@ -130,6 +139,8 @@ def leaving(frame: DataFrame, sink: Sink, edge: Edge) -> DataFrame:
     if shape.validity is not None:
         assert kind is not None
         columns += [time_of(ticks, kind).alias(name) for ticks, name in zip((TS, TE), shape.validity, strict=True)]
+    if shape.priority is not None:
+        columns.append(F.col(ELEMENT_PRIORITY).alias(shape.priority))
     if shape.change:
         columns.append(F.when(F.coalesce(F.col(SIGN), F.lit(1)) > 0, "insert").otherwise("retract").alias(CHANGE))
     if shape.time is not None:

@@ -23,7 +23,7 @@ from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.running.computing import (
-    HIDDEN_FIELDS,
+    hidden_fields,
     leaving,
     named,
     numbered,
@@ -32,6 +32,7 @@ from streamjoin.spark.running.computing import (
 )
 from streamjoin.spark.running.packed import PACKED_SCHEMA
 from streamjoin.spark.running.tasks import OperateAtOnce, PackEdge, PackSource, ReadElements, unpack_rows
+from streamjoin.spark.running.urgent import Handler
 from streamjoin.spark.told import knowing
 from streamjoin.spark.typing import spark_schema
 
@@ -39,8 +40,8 @@ from streamjoin.spark.typing import spark_schema
 class Interpreter:
     """Builds the frames of one plan, sources first. A batch is a stream that ends: here every stage runs at once."""
 
-    def __init__(self, plan: PhysicalPlan, frames: Mapping[str, DataFrame]) -> None:
-        self.plan, self.frames = plan, frames
+    def __init__(self, plan: PhysicalPlan, frames: Mapping[str, DataFrame], urgent: Handler | None = None) -> None:
+        self.plan, self.frames, self.urgent = plan, frames, urgent
         self.packed: dict[int, DataFrame] = {}  # by channel
         self.left: dict[int, DataFrame] = {}  # what leaves, by channel
 
@@ -48,7 +49,12 @@ class Interpreter:
         """What leaves a stage that reads these channels: packed rows, or rows with numbers for names."""
         schema = PACKED_SCHEMA if stage.outlet.packed else self.row_schema(stage)
         exchanged = knowing(self.united(packed).repartition(stage.buckets, "label"), PACKED_SCHEMA)
-        return exchanged.mapInArrow(OperateAtOnce(stage, self.labels_after(stage)), schema)
+        task = OperateAtOnce(stage, self.labels_after(stage), self.handler_of(stage))
+        return exchanged.mapInArrow(task, schema)
+
+    def handler_of(self, stage: Stage) -> Handler | None:
+        """Who is told of urgent results, if they leave here."""
+        return self.urgent if isinstance(stage.outlet.way, ToUser) else None
 
     def unpacked(self, stage: Stage, done: DataFrame) -> DataFrame:
         """The same, of a stage that packs rows too."""
@@ -71,10 +77,11 @@ class Interpreter:
             self.packed[source.channel] = self.pack_source(source, source.target)
             return
         frame = prepared(source, self.frames[source.name])
-        rows = frame.mapInArrow(ReadElements(source), spark_schema(source.fields, HIDDEN_FIELDS))
         edge = self.plan.edge_of(source.channel)
         assert edge is not None
-        self.left[source.channel] = leaving(named(rows, edge.fields, HIDDEN_FIELDS), self.plan.sink, edge)
+        hidden = hidden_fields(edge)
+        rows = frame.mapInArrow(ReadElements(source), spark_schema(source.fields, hidden))
+        self.left[source.channel] = leaving(named(rows, edge.fields, hidden), self.plan.sink, edge)
 
     def pack_source(self, source: Source, target: Target) -> DataFrame:
         """The packed rows of a source."""
@@ -93,7 +100,7 @@ class Interpreter:
         else:
             edge = self.plan.edge_of(way.channel)
             assert edge is not None
-            self._edge(edge, stepped(named(out, edge.fields, HIDDEN_FIELDS), edge))
+            self._edge(edge, stepped(named(out, edge.fields, hidden_fields(edge)), edge))
 
     def channels(self, stage: Stage) -> list[int]:
         """The channels that a stage reads."""
@@ -104,7 +111,7 @@ class Interpreter:
             self.left[edge.channel] = self.counted(leaving(elements, self.plan.sink, edge))
             return
         pack = PackEdge(edge, bucket_labels(edge.target.buckets))
-        rows = numbered(elements, edge.result, HIDDEN_FIELDS)
+        rows = numbered(elements, edge.result, hidden_fields(edge))
         self.packed[edge.channel] = rows.mapInArrow(pack, PACKED_SCHEMA)
 
     def counted(self, rows: DataFrame) -> DataFrame:
@@ -118,7 +125,7 @@ class Interpreter:
             return spark_schema(self.plan.sink.fields)
         edge = self.plan.edge_of(way.channel)
         assert edge is not None
-        return spark_schema(edge.fields, HIDDEN_FIELDS)
+        return spark_schema(edge.fields, hidden_fields(edge))
 
     def labels_after(self, stage: Stage) -> tuple[int, ...]:
         """The labels of the buckets that a stage's packets are for."""

@@ -28,6 +28,7 @@ from streamjoin.spark.running.computing import prepared
 from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.packed import PACKED_SCHEMA
 from streamjoin.spark.running.tasks import PackSource
+from streamjoin.spark.running.urgent import Handler
 from streamjoin.spark.stored.processor import StageProcessor
 from streamjoin.spark.told import knowing
 from streamjoin.spark.typing import spark_schema
@@ -36,8 +37,14 @@ from streamjoin.spark.typing import spark_schema
 class StreamInterpreter(Interpreter):
     """Runs stages with state, and those that are complete at once."""
 
-    def __init__(self, plan: PhysicalPlan, frames: Mapping[str, DataFrame], call: dict[str, Any]) -> None:
-        super().__init__(plan, frames)
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        frames: Mapping[str, DataFrame],
+        call: dict[str, Any],
+        urgent: Handler | None = None,
+    ) -> None:
+        super().__init__(plan, frames, urgent)
         self.call = call
         self.figures: Figures | None = None  # of the last stage
 
@@ -59,13 +66,15 @@ class StreamInterpreter(Interpreter):
         court = isinstance(stage.nodes[-1].config, Judging)
         if self.figures is None or not court:
             target = any(isinstance(source.lateness, RecallSide) for source in self.plan.sources)
-            self.figures = Figures(self.plan.axis, len(stage.inputs), target=target)
+            prioritised = any(source.reading.priority is not None for source in self.plan.sources)
+            self.figures = Figures(self.plan.axis, len(stage.inputs), target=target, prioritised=prioritised)
         streams, tables = self._split(stage, packed)
         given = self.figures.observed(self.united(streams), "pack") if not court else self.united(streams)
         timers = self.plan.timers and any(c.from_source for each in stage.inputs for c in each.channels)
         processor = StageProcessor(
-            stage, self.labels_after(stage), self.call, identity_of(self.plan, stage), idle_timer(stage, timers=timers)
-        )
+            stage, self.labels_after(stage), self.call, identity_of(self.plan, stage), idle_timer(stage, timers=timers),
+            self.handler_of(stage),
+        )  # fmt: skip
         done = given.groupBy("label").transformWithStateInPandas(
             processor,
             PACKED_SCHEMA,

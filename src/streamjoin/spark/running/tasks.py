@@ -16,6 +16,7 @@ from streamjoin.plan.physical import Edge, Source
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
 from streamjoin.runtime.stage import Stage
 from streamjoin.spark.running.packed import by_bucket, pack
+from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.state import table_from_bytes
 
 # Rows are collected to this many before they are packed: Spark hands over a few thousand at a time.
@@ -86,11 +87,13 @@ class OperateAtOnce:
 
     stage: Stage
     labels: tuple[int, ...]  # of the buckets of the next stage
+    urgent: Handler | None = None
 
     def __call__(self, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for bucket, packets in by_bucket(packed):
             running = self.stage.build(bucket)
-            for packet in chain(running.take(packets), running.end()):
+            left = telling(chain(running.take(packets), running.end()), self.stage, self.urgent, 0)
+            for packet in left:
                 if not self.stage.outlet.packed:
                     yield from in_batches(numbered(packet.table))
                 elif packet.kind != "progress":  # a batch ends: the next stage hears it from Spark

@@ -23,6 +23,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 import pandas as pd
+from pyspark import TaskContext
 
 from streamjoin.errors import SnapshotError
 from streamjoin.plan.identity import REST
@@ -30,6 +31,7 @@ from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage, Stage
 from streamjoin.spark.machine import cores, memory_bytes
 from streamjoin.spark.running.packed import COLUMNS
+from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.spark.stored.blob_cache import BlobCache, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
@@ -113,6 +115,7 @@ class Bucket:
     identity: dict[str, str]
     idle_timer: int | None
     variables: StateVariables
+    urgent: Handler | None = None
 
     def take(self, rows: Any, clock: Clock) -> Iterator[pd.DataFrame]:
         """One micro-batch."""
@@ -139,6 +142,7 @@ class Bucket:
 
     def _run(self, known: Remembered, packets: Iterator[Packet], read: int) -> Iterator[pd.DataFrame]:
         joining, rows = 0, Packing(self.labels)
+        packets = telling(packets, self.stage, self.urgent, _micro_batch())
         while True:
             began = perf_counter_ns()
             packet = next(packets, None)
@@ -210,6 +214,12 @@ class Bucket:
         }
         self.variables.manifest.update((json.dumps(manifest),))
         remember(known, figures)
+
+
+def _micro_batch() -> int:
+    """The number of the micro-batch that this task is part of."""
+    context = TaskContext.get()
+    return int((context.getLocalProperty("streaming.sql.batchId") if context is not None else None) or 0)
 
 
 def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:

@@ -48,6 +48,7 @@ class StageProcessor(StatefulProcessor):
         call: dict[str, Any],
         identity: dict[str, str],
         idle_timer: int | None = None,
+        urgent: Any = None,
     ) -> None:
         # A query that is started again may ask for another lateness or function, and meet a worker that has the old.
         self.name = uuid.uuid4().hex
@@ -55,6 +56,7 @@ class StageProcessor(StatefulProcessor):
         self.labels, self.idle_timer = labels, idle_timer
         self.call = json.dumps({**call, "stage": stage.number, "identity": identity})
         self.identity = identity
+        self.urgent = cloudpickle.dumps(urgent)  # type: ignore[no-untyped-call]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state variables."""
@@ -72,7 +74,8 @@ class StageProcessor(StatefulProcessor):
         if self.loaded is None:
             stage = pickle.loads(self.stage)
             call, identity = self.call, self.identity
-            self.loaded = Bucket(self.name, stage, self.labels, call, identity, self.idle_timer, self.variables)
+            urgent = pickle.loads(self.urgent)
+            self.loaded = Bucket(self.name, stage, self.labels, call, identity, self.idle_timer, self.variables, urgent)
         return self.loaded
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N803

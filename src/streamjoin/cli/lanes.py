@@ -1,0 +1,138 @@
+"""Lanes of a stream on the command line, and how much a micro-batch takes of the last one.
+
+    --lane R:urgent=alarms --lane R:normal=readings --batch-seconds 2
+
+Lanes come in the order in which they are given, the most urgent first. Only the last is limited, by bytes, because
+files differ in size. With `--batch-seconds` the limit is measured: some micro-batches with a small one, some with one
+four times as large, and then the one that `sj.lane_limit` says. For another limit the query is stopped between two
+micro-batches, and goes on from its checkpoint. A limit that was found is kept there.
+
+What it does not do: measure again later, when rows or the machine have become others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from streamjoin import CallError
+from streamjoin.api import limit_of, ran_of
+from streamjoin.cli.tables import Shape, files_of, kind_of, options_of
+
+KEPT: Final = "streamjoin_lanes.json"
+FIRST_BYTES: Final = 1 << 20
+STEP: Final = 4
+BATCHES: Final = 4  # with one limit; the first of them starts workers, and does not count
+MOST_STEPS: Final = 6
+SAMPLE: Final = 4  # files
+
+
+def lanes_by_stream(options: Iterable[str] | None) -> dict[str, dict[str, Path]]:
+    """The lanes of each stream, in order.
+
+    >>> lanes_by_stream(["R:urgent=a", "R:normal=b"])
+    {'R': {'urgent': PosixPath('a'), 'normal': PosixPath('b')}}
+    """
+    found: dict[str, dict[str, Path]] = {}
+    for option in options or ():
+        names, equals, path = option.partition("=")
+        stream, colon, lane = names.partition(":")
+        if not (equals and colon and path and stream.isidentifier() and lane.isidentifier()):
+            raise CallError(
+                f"a lane is written STREAM:LANE=PATH, got {option!r}", hint="for example --lane R:urgent=data/alarms"
+            )
+        if lane in found.setdefault(stream, {}):
+            raise CallError(f"the lane {lane!r} of {stream!r} was given twice", hint="a folder can hold several files")
+        found[stream][lane] = Path(path)
+    for stream, lanes in found.items():
+        if len(lanes) < 2:
+            raise CallError(
+                f"{stream!r} has one lane, {next(iter(lanes))!r}, and nothing that it could overtake",
+                hint=f"add --lane {stream}:normal=PATH, or give --stream {stream}=PATH",
+            )
+    return found
+
+
+def as_input(stream: str, lane: str) -> str:
+    """What a lane is called among the inputs of a query.
+
+    >>> as_input("R", "urgent")
+    'R:urgent'
+    """
+    return f"{stream}:{lane}"
+
+
+@dataclass
+class Measuring:
+    """Finds the limit of the normal lanes, in bytes. `wanted` is how long micro-batches shall take, in seconds."""
+
+    wanted: float
+    checkpoint: Path
+    bytes_per_row: float
+    limit: int = FIRST_BYTES
+    found: bool = False
+    steps: int = 0
+    seen: list[dict[str, Any]] = field(default_factory=list)
+
+    @staticmethod
+    def of(
+        wanted: float | None, checkpoint: Path, spark: Any, lanes: Mapping[str, Mapping[str, Path]],
+        known: Mapping[str, Shape],
+    ) -> Measuring | None:  # fmt: skip
+        """Of a command; None where nothing is to be measured."""
+        if wanted is None:
+            return None
+        if wanted <= 0:
+            raise CallError(f"--batch-seconds must be positive, got {wanted}", hint="--batch-seconds 2")
+        kept = checkpoint / KEPT
+        if kept.exists():
+            told = json.loads(kept.read_text())
+            if told["batch_seconds"] == wanted:
+                return Measuring(wanted, checkpoint, told["bytes_per_row"], told["bytes"], found=True)
+        normal = {as_input(stream, last(paths)): paths[last(paths)] for stream, paths in lanes.items()}
+        return Measuring(
+            wanted, checkpoint, max(size_of_row(spark, path, known[name]) for name, path in normal.items())
+        )
+
+    def enough(self, progress: list[dict[str, Any]]) -> bool:
+        """Whether another limit shall be tried, or the one that was found: the query is to start anew."""
+        if self.found or len(ran_of(progress)) < BATCHES:
+            return False
+        self.seen += ran_of(progress)[1:]
+        self.steps += 1
+        try:
+            limit = limit_of([self.seen[0], *self.seen], self.wanted)
+        except CallError:
+            self.found = self.steps >= MOST_STEPS
+            self.limit *= 1 if self.found else STEP
+            return not self.found
+        self.found, self.limit = True, max(1, round(limit.rows * self.bytes_per_row))
+        said = {
+            "batch_seconds": self.wanted, "bytes": self.limit, "bytes_per_row": self.bytes_per_row, "rows": limit.rows,
+            "seconds_per_batch": limit.seconds_per_batch, "throughput": limit.throughput,
+        }  # fmt: skip
+        (self.checkpoint / KEPT).write_text(json.dumps(said, indent=1) + "\n")
+        return True
+
+    def describe(self) -> str:
+        """What is known, in a line."""
+        rows = self.limit / self.bytes_per_row
+        what = "micro-batches take" if self.found else "to be measured: they take"
+        return f"{what} {self.limit:,} bytes of a normal lane, about {rows:,.0f} rows"
+
+
+def last(lanes: Mapping[str, Path]) -> str:
+    """The lane that is limited."""
+    return list(lanes)[-1]
+
+
+def size_of_row(spark: Any, path: Path, known: Shape) -> float:
+    """How many bytes of its files a row of a lane takes, by the first of them."""
+    files = files_of(path)[:SAMPLE]
+    kind = kind_of(path, known)
+    reader = spark.read.format(kind).options(**options_of(kind))
+    rows = reader.load([str(file.resolve()) for file in files]).count() if files else 0
+    return sum(file.stat().st_size for file in files) / rows if rows else 100.0

@@ -1,0 +1,145 @@
+"""Priorities in a tree: what is refused beside them, and how a source's rows get theirs.
+
+A stream says how urgent its rows are by an expression over the frame's columns (`Stream.priority`). Spark computes it
+where it reads the rows, unless it is a column of the frame already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.condition import columns as columns_of
+from streamjoin.plan.condition import one_column, quoted, substituted
+from streamjoin.plan.expression import grammar
+from streamjoin.plan.expression.evaluate import whole_numbers
+from streamjoin.plan.expression.lexer import tokens
+from streamjoin.plan.expression.parse import references
+from streamjoin.plan.expression.sqltypes import INTEGERS
+from streamjoin.plan.expression.tree import Field as ColumnNode
+from streamjoin.plan.expression.tree import Node, Outside
+from streamjoin.plan.lowering.options import Leaving, SourceInfo
+from streamjoin.plan.physical import Rank, Step
+from streamjoin.plan.relation import Relation, Stream, streams_of
+from streamjoin.plan.types import Field, Typing, type_of
+from streamjoin.runtime.intake import HIDDEN, PRIORITY
+from streamjoin.runtime.recall import ToRecall
+from streamjoin.state.batch import Priorities
+
+
+def is_prioritised(relation: Relation) -> bool:
+    """Whether any stream of a tree has urgent rows."""
+    return any(leaf.priority is not None for leaf in streams_of(relation))
+
+
+def check_priorities(relation: Relation, sources: Mapping[str, SourceInfo], leaving: Leaving) -> None:
+    """Refuse what urgent rows would break."""
+    if not is_prioritised(relation):
+        return
+    for leaf in streams_of(relation):
+        if isinstance(sources[leaf.source].lateness, ToRecall):
+            raise UnsupportedError(
+                "a recall target beside priorities: it learns delays from all rows, and urgent ones come early",
+                hint='lateness=sj.Grace("10 seconds") or sj.MaxDelay() instead',
+            )
+    if leaving.method == "negative":
+        raise UnsupportedError(
+            "priorities by plus and minus tuples, which are said in order of time",
+            hint='leave out method="negative" and output="changelog"',
+        )
+    _check_hold(relation)
+
+
+def _check_hold(relation: Relation) -> None:
+    if getattr(relation, "hold", "auto") == "inputs":
+        raise CallError(
+            'hold="inputs" beside priorities: rows would be joined in order of time, so urgent ones would wait too',
+            hint='leave hold out, or hold="outputs"',
+        )
+    for child in relation.children:
+        _check_hold(child)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a source's rows get their priorities: what is read for it, what Spark computes, and the column."""
+
+    reads: tuple[tuple[str, str], ...]
+    steps: tuple[Step, ...]
+    field: Field
+
+
+def ranking_of(stream: Stream, info: SourceInfo, typing: Typing) -> Ranking | None:
+    """The same of a stream; None where its rows have no priorities."""
+    if stream.priority is None:
+        return None
+    column = one_column(stream.priority)
+    if column is not None:
+        kind = type_of(info.fields, column)
+        ranking = Ranking(((PRIORITY, column),), (), Field(PRIORITY, kind))
+    else:
+        names = {name: f"{HIDDEN}p{number}" for number, name in enumerate(columns_of(stream.priority))}
+        text = substituted(stream.priority, {name: quoted(own) for name, own in names.items()})
+        fields = tuple(Field(own, type_of(info.fields, name)) for name, own in names.items())
+        (field,) = typing.computed(fields, [(PRIORITY, text)])
+        reads = tuple((own, name) for name, own in names.items())
+        ranking = Ranking(reads, (Rank(text, tuple(names.values())),), field)
+    if not pa.types.is_integer(ranking.field.type.arrow):
+        raise CallError(
+            f"a priority is an integer, and {bare_names(stream.priority)} of {info.label} is {ranking.field.type.text}",
+            hint="cast it, cast(... AS INT); or sj.prioritise(frame, {condition: priority})",
+        )
+    return ranking
+
+
+@dataclass(frozen=True)
+class PriorityExpression:
+    """The priority of results, in SQL over those of their members: `p0`, `p1`, ...
+
+    >>> import numpy as np
+    >>> PriorityExpression("least(p0, p1)", 2).of([np.array([0, 8]), np.array([5, 9])]).tolist()
+    [0, 8]
+    """
+
+    text: str
+    inputs: int
+
+    def __post_init__(self) -> None:
+        self._tree  # noqa: B018  what is wrong with it is said at once
+
+    @cached_property
+    def _tree(self) -> Node:
+        if not isinstance(self.text, str):
+            raise CallError(
+                f"new_priority is SQL text over p0, p1, ..., got {self.text!r}", hint='new_priority="least(p0, p1)"'
+            )
+        names = [f"p{number}" for number in range(self.inputs)]
+        found = references(self.text, [pa.schema([(name, pa.int64()) for name in names])])
+        fields = {one.start: (ColumnNode(one.type, 0, one.column), one.stop) for one in found if one.type is not None}
+        try:
+            tree = grammar.read(tokens(self.text), fields)
+        except Outside as outside:
+            raise UnsupportedError(
+                f"new_priority is worked out while joining, and streamjoin does not evaluate {outside.what}",
+                hint=f"use {', '.join(names)}, integers, + - * %, abs(), greatest() and least()",
+            ) from None
+        if tree.type not in INTEGERS:
+            raise CallError(
+                f"a priority is an integer, and new_priority={self.text!r} is {tree.type}",
+                hint="use + - * %, greatest() and least(), or cast(... AS INT)",
+            )
+        return tree
+
+    def of(self, members: Sequence[Priorities]) -> Priorities:
+        """One of each result."""
+        table = pa.table({f"p{number}": each for number, each in enumerate(members)})
+        return whole_numbers(self._tree, self.text, [table], len(members[0]))
+
+
+def bare_names(text: str) -> str:
+    """A text without backquotes, for people."""
+    return text.replace("`", "")

@@ -1,0 +1,125 @@
+"""Frames whose rows may be urgent: made by hand, by lanes, or by a join; and what a call must say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import IntegralType
+
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.plan.condition import quoted
+from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.runtime.outlet import ToUser
+from streamjoin.spark.calls.inputs import Input, check_frame
+from streamjoin.spark.calls.options import PRIORITY_NAME
+from streamjoin.spark.marks import PRIORITY, has_urgent_rows
+from streamjoin.spark.typing import reason
+
+_FITTING = 'for example {"severity = \'ALARM\'": 10, "value > limit": 8}'
+
+
+def prioritised(frame: DataFrame, rules: Any, name: Any) -> DataFrame:
+    """A frame with a column that says how urgent its rows are: that of the most urgent condition that is true."""
+    check_frame(frame, "frame")
+    check_free(frame, name)
+    if not isinstance(rules, Mapping) or not rules:
+        raise CallError(f"rules are a dict from a condition to a priority, got {rules!r}", hint=_FITTING)
+    for condition, priority in rules.items():
+        if not isinstance(condition, str):
+            raise CallError(f"a condition is SQL text, got {condition!r}", hint=_FITTING)
+        if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority < 1 << 31:
+            raise CallError(
+                f"a priority is a whole number from 0 on, got {priority!r} for {condition!r}",
+                hint="0 is not urgent, and the largest goes first",
+            )
+    value: Column | None = None
+    for condition, priority in sorted(rules.items(), key=lambda rule: -rule[1]):
+        met = F.expr(condition)
+        value = F.when(met, priority) if value is None else value.when(met, priority)
+    assert value is not None
+    return stamped(frame, value.otherwise(0), name)
+
+
+def stamped(frame: DataFrame, priority: Column, name: str) -> DataFrame:
+    """A frame with a column for its priority, marked as such."""
+    try:
+        found = frame.withColumn(name, priority.cast("int").alias(name, metadata={PRIORITY: True}))
+        _ = found.schema
+    except AnalysisException as error:
+        raise CallError(f"Spark cannot evaluate the rules: {reason(error)}", hint=_FITTING) from error
+    return found
+
+
+def check_free(frame: DataFrame, name: Any) -> None:
+    """Refuse a name for a column that there is already."""
+    if not isinstance(name, str) or not name:
+        raise CallError(f"as_ is the name of a column, got {name!r}", hint=f'as_="{PRIORITY_NAME}"')
+    if name.lower() in (column.lower() for column in frame.columns):
+        raise CallError(
+            f"the frame has a column {name!r} already", hint='name the priority with as_="urgency", or drop the column'
+        )
+
+
+def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
+    """The rows of all lanes in one frame. The first lane is the most urgent, the last is not; a row's own priority
+    stays where it is larger.
+    """
+    if len(frames) < 2:
+        raise CallError(
+            f"lanes are two frames or more, the most urgent first, got {len(frames)}",
+            hint="sj.lanes(urgent=alarms, normal=readings)",
+        )
+    if not isinstance(name, str) or not name:
+        raise CallError(f"as_ is the name of a column, got {name!r}", hint=f'as_="{PRIORITY_NAME}"')
+    lanes = []
+    for least, (lane, frame) in zip(range(len(frames) - 1, -1, -1), frames.items(), strict=True):
+        check_frame(frame, f"lane {lane!r}")
+        lanes.append(stamped(frame, _at_least(frame, lane, name, least), name))
+    first, *others = lanes
+    for lane, other in zip(list(frames)[1:], others, strict=True):
+        if sorted(map(str.lower, other.columns)) != sorted(map(str.lower, first.columns)):
+            raise CallError(
+                f"lane {lane!r} has the columns {', '.join(frames[lane].columns)}, and lane {next(iter(frames))!r} "
+                f"{', '.join(next(iter(frames.values())).columns)}",
+                hint="lanes are parts of one stream: select the same columns of each",
+            )
+        first = first.unionByName(other)
+    # A union forgets what was said of its columns.
+    return stamped(first, F.col(quoted(name)), name)
+
+
+def _at_least(frame: DataFrame, lane: str, name: str, least: int) -> Column:
+    own = next((each for each in frame.schema.fields if each.name.lower() == name.lower()), None)
+    if own is None:
+        return F.lit(least)
+    if not isinstance(own.dataType, IntegralType):
+        raise CallError(
+            f"a priority is an integer, and {own.name!r} of lane {lane!r} is {own.dataType.simpleString()}",
+            hint='cast it, or name the lanes\' priority with as_="urgency"',
+        )
+    return F.greatest(F.coalesce(F.col(quoted(own.name)), F.lit(0)), F.lit(least))
+
+
+def check_priority_is_said(part: Input, *, said: bool, numbered: bool) -> None:
+    """Refuse a stream with urgent rows in a call that does not know of them: all rows would say how far it is."""
+    if said or not part.streaming or not has_urgent_rows(part.schema):
+        return
+    how = 'priority="priority", its column' if numbered else f"PRIORITY BY its column, behind {part.label}"
+    raise CallError(
+        f"{part.label} has urgent rows, and nothing says which: they come early, so the others would be taken for late",
+        hint=f"give {how}, or sj.deprioritise(frame) before",
+    )
+
+
+def check_urgent(plan: PhysicalPlan) -> None:
+    """Refuse a handler where results leave no operator as they are."""
+    ways = {stage.outlet.way.channel: stage.outlet.way for stage in plan.stages}
+    if not all(isinstance(ways.get(channel), ToUser) for channel in plan.sink.channels):
+        raise UnsupportedError(
+            "urgent= where Spark computes with results (theta, WHERE, a SELECT list): a worker has them before that",
+            hint="join by predicates, and compute on the resulting frame; or read urgent rows from it",
+        )

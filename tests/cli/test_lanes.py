@@ -1,0 +1,91 @@
+"""`streamjoin run --lane`: lanes of a stream, and the limit that is measured for the last one."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamjoin as sj
+from streamjoin.cli.lanes import FIRST_BYTES, KEPT, Measuring
+from streamjoin.cli.tables import read_table
+from tests.cli.commands import R_FILES, S_FILES, add_file, refused, run
+
+JOB = """import streamjoin as sj
+
+def job(R, S):
+    return sj.join([R, S], by="k", time="ts", window=sj.Range("4 seconds"), lateness=sj.Grace("60 seconds"), buckets=2,
+                   priority=["priority", None], emit="ordered")
+"""
+
+
+def laned(folder: Path) -> list[str]:
+    """R in two lanes, a file each for the urgent one; S beside it, and a job."""
+    for number, rows in enumerate(R_FILES[:2] + [[("c", 9, 33)]] * 6):
+        add_file(folder / ("urgent" if number == 1 else "normal"), rows)
+    for rows in S_FILES:
+        add_file(folder / "S", rows)
+    (folder / "job.py").write_text(JOB)
+    return ["--lane", f"R:urgent={folder / 'urgent'}", "--lane", f"R:normal={folder / 'normal'}"]
+
+
+def test_a_stream_in_lanes_gives_what_the_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
+    lanes = laned(tmp_path)
+    options = ("--available-now", "--finish", "--batch-seconds", "2")
+    result = run(tmp_path, *lanes, *options, streams="S")
+    assert result.exit_code == 0, result.output
+    assert f"to be measured: they take {FIRST_BYTES:,} bytes of a normal lane" in result.output
+    urgent, normal, s = (read_table(spark, tmp_path / name) for name in ("urgent", "normal", "S"))
+    expected = sj.join(
+        [sj.lanes(urgent=urgent, normal=normal), s], by="k", time="ts", window=sj.Range("4 seconds"), buckets=2,
+        priority=["priority", None],
+    )  # fmt: skip
+    left = spark.read.parquet(str(tmp_path / "out"))
+    assert left.columns == expected.columns
+    assert Counter(left.collect()) == Counter(expected.collect())
+    assert {row.priority for row in left.collect()} == {0, 1}
+
+
+def test_what_lanes_are_refused_with(tmp_path: Path) -> None:
+    lanes = laned(tmp_path)
+    for options, said in (
+        (lanes[:2], "'R' has one lane, 'urgent'"),
+        (["--lane", "R=x"], "a lane is written STREAM:LANE=PATH"),
+        ([*lanes, "--stream", f"R={tmp_path / 'normal'}"], "the input 'R' was given twice"),
+        (["--batch-seconds", "2"], "there are no lanes"),
+        ([*lanes, "--batch-seconds", "2", "--files-per-batch", "1"], "both limit a lane"),
+        ([*lanes, "--arrival", "ts", "--arrival-interval", "1 s"], "--arrival beside --lane"),
+    ):
+        assert said in refused(tmp_path, *options, streams="S")
+
+
+def micro_batches(rows: int, seconds: float, count: int = 4) -> list[dict]:
+    each = {"numInputRows": rows, "durationMs": {"addBatch": 1, "triggerExecution": seconds * 1000}}
+    return [{**each, "batchId": number} for number in range(count)]
+
+
+def test_the_limit_is_measured_with_two_sizes_and_kept(tmp_path: Path) -> None:
+    measuring = Measuring(2.0, tmp_path, bytes_per_row=10.0)
+    assert not measuring.enough(micro_batches(1000, 0.6, 3)), "the first does not count, so there are two"
+    assert measuring.enough(micro_batches(1000, 0.6))
+    assert (measuring.limit, measuring.found) == (4 * FIRST_BYTES, False)
+    assert measuring.enough(micro_batches(4000, 0.9))
+    assert (measuring.limit, measuring.found) == (150_000, True)
+    assert not measuring.enough(micro_batches(15_000, 2.0)), "it is found"
+    assert json.loads((tmp_path / KEPT).read_text())["rows"] == 15_000
+    again = Measuring.of(2.0, tmp_path, None, {}, {})
+    assert again is not None
+    assert (again.limit, again.found) == (150_000, True)
+
+
+def test_where_micro_batches_do_not_grow_the_limit_stays_after_a_few_steps(tmp_path: Path) -> None:
+    measuring = Measuring(2.0, tmp_path, bytes_per_row=10.0)
+    limits = []
+    while measuring.enough(micro_batches(1000, 0.6)):
+        limits.append(measuring.limit)
+    assert limits == [FIRST_BYTES * 4**step for step in range(1, 6)]
+    with pytest.raises(sj.CallError, match="must be positive"):
+        Measuring.of(0.0, tmp_path, None, {}, {})

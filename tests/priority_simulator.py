@@ -1,0 +1,388 @@
+"""Random trees with urgent rows, by a seed: what leaves is what leaves without priorities, and weakly ordered.
+
+A case is a tree, rows with priorities, disorder within the slack, cuts into micro-batches, lanes in which urgent rows
+come any number of micro-batches earlier, restarts, and a number of buckets. It runs as a stream with priorities, and as
+a batch without; joins by validity or interval are also made by plain loops. Whatever leaves a bucket with ordered
+emission is *weakly ordered*: once a result with priority 0 has left, none with a smaller `ts` follows, urgent or not;
+and those with priority 0 are in order of (ts, te).
+
+    python -m tests.priority_simulator --runs 4000
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from streamjoin.algebra import Aggregate, Band, Equals, Predicate, Range, Rows, Validity, Window
+from streamjoin.plan.lowering import Leaving
+from streamjoin.plan.lowering.priorities import PriorityExpression
+from streamjoin.plan.multi_join import Between, MultiJoin
+from streamjoin.plan.relation import (
+    Aggregation,
+    AsOfJoin,
+    Distinct,
+    IntervalJoin,
+    Join,
+    Relation,
+    Selection,
+    Stream,
+    Union,
+)
+from streamjoin.runtime.outlet import ToUser
+from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.stage import RunningStage
+from tests.in_process import Troubled, plan_of
+from tests.interpreter import InProcess
+
+SCHEMA = pa.schema([(name, pa.int64()) for name in ("id", "ts", "te", "k", "v", "p")])
+VALIDITY = ("from", "to")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PriorityCase:
+    """A drawn case. `batches` has the rows of each stream, by micro-batch; `loops` is what plain loops make of it."""
+
+    seed: int
+    kind: str
+    tree: Callable[[bool], Relation]  # with priorities, or without
+    slacks: dict[str, int]
+    batches: tuple[dict[str, list[Row]], ...]
+    emit: str
+    buckets: int
+    new_priority: str | None
+    trouble: float
+    validity: bool = True
+    when: Callable[[Row], int] | None = None  # the time of a result that has no validity
+    loops: Callable[[dict[str, list[Row]]], Counter[tuple]] | None = None
+
+    def leaving(self, **options: Any) -> Leaving:
+        names = VALIDITY if self.validity else None
+        return Leaving(validity=names, emit=self.emit, buckets=self.buckets, **options)  # type: ignore[arg-type]
+
+    @property
+    def rows(self) -> dict[str, list[Row]]:
+        """Of each stream, all rows."""
+        return {name: [row for batch in self.batches for row in batch[name]] for name in self.slacks}
+
+
+def draw(seed: int) -> PriorityCase:
+    """The case of a seed."""
+    rng = random.Random(seed)
+    kind = rng.choice(list(KINDS))
+    return KINDS[kind](rng, seed, kind)
+
+
+# -- trees -------------------------------------------------------------------------------------------------------------
+
+
+def _stream(name: str, window: Window | None, *, prioritised: bool) -> Stream:
+    reads = tuple((f"{name}.{column}", column) for column in ("id", "ts", "k", "v"))
+    time = None if isinstance(window, Validity) else "ts"
+    return Stream(name, reads, time, window, "`p`" if prioritised else None)
+
+
+def _window(rng: random.Random) -> Window:
+    return rng.choice([Range(rng.randint(1, 8)), Range(rng.randint(2, 8), slide=3), Validity("ts", "te")])
+
+
+def _predicates(rng: random.Random, one: str, two: str) -> tuple[Predicate, ...]:
+    equal, near = Equals(f"{one}.k", f"{two}.k"), Band(f"{one}.v", f"{two}.v", 1, rng.randint(0, 2))
+    return rng.choice([(equal,), (equal,), (near,), (equal, near), ()])
+
+
+def _case(
+    rng: random.Random, seed: int, kind: str, tree: Callable[[bool], Relation], names: str, **more: Any
+) -> PriorityCase:
+    slacks = {name: rng.choice([0, 0, 2, 5]) for name in names}
+    new, urgent = more.pop("new_priority", None), more.pop("urgent", names)
+    return PriorityCase(
+        seed, kind, tree, slacks, _arrivals(rng, slacks, urgent), rng.choice(["eager", "ordered", "ordered"]),
+        rng.choice([1, 1, 2, 3]), new, rng.choice([0.0, 0.3]), **more,
+    )  # fmt: skip
+
+
+def _join(rng: random.Random, seed: int, kind: str) -> PriorityCase:
+    windows, predicates = (_window(rng), _window(rng)), _predicates(rng, "R", "S")
+    how: Any = rng.choice(["inner", "inner", "left", "right", "full", "semi", "anti"])
+    outer: Any = rng.choice(["row", "snapshot"])
+    one_only = rng.random() < 0.3
+
+    def tree(prioritised: bool) -> Relation:
+        left = _stream("R", windows[0], prioritised=prioritised)
+        right = _stream("S", windows[1], prioritised=prioritised and not one_only)
+        return Join(left, right, predicates, None, how, outer)
+
+    new = rng.choice([None, None, "p0", "least(p0, p1)", "p0 - p1"]) if not one_only else None
+    loops = (lambda rows: _pairs(rows, windows, predicates)) if how == "inner" else None
+    urgent = "R" if one_only else "RS"
+    return _case(rng, seed, kind, tree, "RS", new_priority=new, loops=loops, urgent=urgent)
+
+
+def _interval(rng: random.Random, seed: int, kind: str) -> PriorityCase:
+    lower = rng.randint(-4, 2)
+    upper = lower + rng.randint(0, 6)
+    predicates = (Equals("R.k", "S.k"),)
+    how: Any = rng.choice(["inner", "left", "semi", "full"])
+
+    def tree(prioritised: bool) -> Relation:
+        left, right = (_stream(name, None, prioritised=prioritised) for name in "RS")
+        return IntervalJoin(left, right, ("R.ts", "S.ts"), lower, upper, predicates=predicates, how=how)
+
+    def when(row: Row) -> int:
+        return max(row[name] for name in ("R.ts", "S.ts") if row.get(name) is not None)
+
+    return _case(rng, seed, kind, tree, "RS", validity=False, when=when)
+
+
+def _as_of(rng: random.Random, seed: int, kind: str) -> PriorityCase:
+    direction: Any = rng.choice(["backward", "forward", "nearest"])
+    tolerance = rng.choice([None, 3, 6])
+
+    def tree(prioritised: bool) -> Relation:
+        left, right = (_stream(name, None, prioritised=prioritised) for name in "RS")
+        return AsOfJoin(left, right, ("R.ts", "S.ts"), (("R.k", "S.k"),), direction, tolerance=tolerance)
+
+    return _case(rng, seed, kind, tree, "RS", validity=False, when=lambda row: row["R.ts"])
+
+
+def _many(rng: random.Random, seed: int, kind: str) -> PriorityCase:
+    windows = [_window(rng) for _ in "RST"]
+    near = Between(0, 1, Band("R.v", "S.v", 1, 1)), Between(1, 2, Band("S.v", "T.v", 0, 2))
+    equal = Between(0, 1, Equals("R.k", "S.k")), Between(1, 2, Equals("S.k", "T.k"))
+    between = equal if rng.random() < 0.7 else near
+
+    def tree(prioritised: bool) -> Relation:
+        parts = tuple(
+            _stream(name, window, prioritised=prioritised) for name, window in zip("RST", windows, strict=True)
+        )
+        return MultiJoin(parts, between)
+
+    return _case(rng, seed, kind, tree, "RST", new_priority=rng.choice([None, None, "least(p0, greatest(p1, p2))"]))
+
+
+def _nested(rng: random.Random, seed: int, kind: str) -> PriorityCase:
+    """Joins of joins, unions, selections, row windows, and operators that follow snapshots."""
+    windows = [_window(rng) for _ in "RST"]
+    rows = rng.random() < 0.3
+    inner_how: Any = rng.choice(["inner", "inner", "left"])
+    top = rng.choice(["join", "join", "union", "distinct", "groups", "selection"])
+
+    def tree(prioritised: bool) -> Relation:
+        first: Window = Rows(2, by=("k",)) if rows else windows[0]
+        r = _stream("R", first, prioritised=prioritised)
+        s, t = (_stream(name, window, prioritised=prioritised) for name, window in zip("ST", windows[1:], strict=True))
+        if top == "union":
+            return Join(Union((s, t)), r, (Equals("S.k", "R.k"),))
+        pairs = Join(r, s, (Equals("R.k", "S.k"),), None, inner_how)
+        if top == "distinct":
+            return Distinct(pairs)
+        if top == "groups":
+            return Aggregation(pairs, ("R.k",), (Aggregate("count", None, "n"), Aggregate("sum", "R.v", "sum")))
+        if top == "selection":
+            return Join(Selection(pairs, "`R.v` > 0"), t, (Equals("R.k", "T.k"),))
+        return Join(pairs, t, (Equals("R.k", "T.k"),))
+
+    return _case(rng, seed, kind, tree, "RST" if top not in ("distinct", "groups") else "RS")
+
+
+KINDS: dict[str, Callable[[random.Random, int, str], PriorityCase]] = {
+    "join": _join,
+    "interval": _interval,
+    "as of": _as_of,
+    "many": _many,
+    "nested": _nested,
+}
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+def _arrivals(rng: random.Random, slacks: dict[str, int], lanes: str) -> tuple[dict[str, list[Row]], ...]:
+    """Micro-batches: rows of each stream behind its largest time stamp by at most the slack; urgent ones of streams
+    with lanes come earlier.
+    """
+    steps, share = rng.randint(1, 6), rng.choice([0.1, 0.3, 0.9])
+    batches: list[dict[str, list[Row]]] = [{name: [] for name in slacks} for _ in range(steps)]
+    for number, (name, slack) in enumerate(slacks.items()):
+        rows = [_row(rng, number * 100 + at, share) for at in range(rng.randint(0, 14))]
+        rows.sort(key=lambda row: row["ts"])
+        rows.sort(key=lambda row: row["ts"] + (rng.uniform(0, slack) if slack else 0))
+        cuts = sorted(rng.randint(0, len(rows)) for _ in range(steps - 1))
+        for at, (start, stop) in enumerate(zip([0, *cuts], [*cuts, len(rows)], strict=True)):
+            for row in rows[start:stop]:
+                early = name in lanes and (row["p"] or 0) > 0 and rng.random() < 0.7
+                batches[rng.randint(0, at) if early else at][name].append(row)
+    return tuple(batches)
+
+
+def _row(rng: random.Random, number: int, share: float) -> Row:
+    ts = rng.randint(0, 25)
+    urgent = rng.random() < share
+    priority = rng.choice([1, 8, 10]) if urgent else rng.choice([0, 0, None, -3])
+    return {
+        "id": number, "ts": ts, "te": ts + rng.randint(1, 9), "k": rng.choice([0, 1, 1, None]),
+        "v": rng.randint(-2, 3), "p": priority,
+    }  # fmt: skip
+
+
+def _end(row: Row, window: Window) -> int:
+    if isinstance(window, Validity):
+        return int(row["te"])
+    assert isinstance(window, Range)
+    size: Any = window.size
+    return (row["ts"] if window.slide is None else row["ts"] // int(str(window.slide)) * int(str(window.slide))) + size
+
+
+def _pairs(
+    rows: dict[str, list[Row]], windows: tuple[Window, ...], predicates: tuple[Predicate, ...]
+) -> Counter[tuple]:
+    """An inner join by plain loops: the ids, and the validity."""
+    found: Counter[tuple] = Counter()
+    for one in rows["R"]:
+        for two in rows["S"]:
+            ts, te = max(one["ts"], two["ts"]), min(_end(one, windows[0]), _end(two, windows[1]))
+            if ts < te and all(_holds(each, one, two) for each in predicates):
+                found[one["id"], two["id"], ts, te] += 1
+    return found
+
+
+def _holds(predicate: Predicate, one: Row, two: Row) -> bool:
+    if isinstance(predicate, Equals):
+        return one["k"] is not None and one["k"] == two["k"]
+    assert isinstance(predicate, Band)
+    return bool(-predicate.below <= two["v"] - one["v"] <= predicate.above)
+
+
+# -- running -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Ordered(Troubled):
+    """A plan at work whose last stage must send in weak order, bucket by bucket."""
+
+    case: PriorityCase = None  # type: ignore[assignment]
+    left: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def _stage(self, number: int, bucket: int) -> RunningStage:
+        running = super()._stage(number, bucket)
+        if isinstance(running.config.outlet.way, ToUser) and "take" not in vars(running):
+            running.take, running.end = self._seen(running.take), self._seen(running.end)  # type: ignore[method-assign]
+        return running
+
+    def _seen(self, method: Callable[..., Iterator[Packet]]) -> Callable[..., Iterator[Packet]]:
+        def seen(*args: Any) -> Iterator[Packet]:
+            for packet in method(*args):
+                if packet.kind == "final":
+                    for row in packet.table.to_pylist():
+                        self.left[packet.bucket].append((*times_of(self.case, row), row["priority"]))
+                yield packet
+
+        return seen
+
+
+def times_of(case: PriorityCase, row: Row) -> tuple[int, int]:
+    """When a result is."""
+    if case.validity:
+        return row[VALIDITY[0]], row[VALIDITY[1]] if row[VALIDITY[1]] is not None else 1 << 60
+    assert case.when is not None
+    return case.when(row), 0
+
+
+def check_weak_order(left: list[tuple[int, int, int]]) -> None:
+    """Of results as they left: (ts, te, priority)."""
+    high: int | None = None
+    for ts, _, priority in left:
+        assert high is None or ts >= high, f"a result at {ts} after one with priority 0 at {high}"
+        if priority == 0:
+            high = ts if high is None else max(high, ts)
+    plain = [(ts, te) for ts, te, priority in left if priority == 0]
+    assert plain == sorted(plain), "results with priority 0 are not in order"
+
+
+def counted(tables: Any) -> Counter[tuple]:
+    """Results but for their priority, NULL last."""
+    rows: Counter[tuple] = Counter()
+    for table in tables:
+        names = [name for name in table.column_names if name != "priority"]
+        rows.update(zip(*(table[name].to_pylist() for name in names), strict=True))
+    return rows
+
+
+def table(rows: list[Row]) -> pa.Table:
+    """Rows in Arrow."""
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def run(case: PriorityCase) -> int:
+    """Run a case; an AssertionError says what broke. How many results there were."""
+    names = list(case.slacks)
+    plain = plan_of(case.tree(False), dict.fromkeys(names, SCHEMA), leaving=case.leaving())
+    expected = counted(InProcess(plain).batch({name: [table(rows)] for name, rows in case.rows.items()}))
+    if case.loops is not None:
+        ids: Counter[tuple] = Counter()
+        for row, times in expected.items():
+            ids[row[0], row[4], *row[-2:]] += times
+        assert ids == case.loops(case.rows), "the batch differs from plain loops"
+    new = None if case.new_priority is None else PriorityExpression(case.new_priority, len(names))
+    lateness: Any = dict(case.slacks)
+    plan = plan_of(case.tree(True), dict.fromkeys(names, SCHEMA), lateness, case.leaving(new_priority=new))
+    running = Ordered(plan, rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
+    left: list[pa.Table] = []
+    for batch in case.batches:
+        left += running.rows({name: table(rows) for name, rows in batch.items() if rows})
+        assert running.figure("late") == 0, "a row was taken for late"
+    left += running.end()
+    got = counted(left)
+    assert got == expected, f"missing {list((expected - got).items())[:4]}, extra {list((got - expected).items())[:4]}"
+    if case.emit == "ordered":
+        for results in running.left.values():
+            check_weak_order(results)
+    return sum(got.values())
+
+
+def simulate(seed: int) -> int:
+    """Draw and run one case; failures name the seed that replays them."""
+    case = draw(seed)
+    try:
+        return run(case)
+    except Exception as error:
+        said = f"{case.kind}, {case.emit}, {case.buckets} buckets, new_priority={case.new_priority}, {case.tree(True)}"
+        raise AssertionError(
+            f"{said}\nreplay: python -m tests.priority_simulator --replay {seed}\n{error!r}"
+        ) from error
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=4000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--replay", type=int)
+    options = parser.parse_args()
+    if options.replay is not None:
+        print(f"{simulate(options.replay)} results")
+        return 0
+    started, failures, results = time.monotonic(), 0, 0
+    for number in range(options.runs):
+        try:
+            results += simulate(options.seed + number)
+        except AssertionError as error:
+            failures += 1
+            print(error, file=sys.stderr)
+            if failures >= 10:
+                break
+    print(f"{number + 1} runs, {results} results, {failures} mismatches, {time.monotonic() - started:.1f} s")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""Priorities over frames: what is urgent, what results say of it, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin.spark.lane_limit import limit_of
+from streamjoin.spark.starving import told
+
+STATUS = [(1, 10, "ALARM", 5), (1, 11, "INFO", 5), (2, 20, "INFO", 99), (2, 21, None, 1)]
+LIMITS = [(1, 12, 50), (2, 21, 60)]
+
+
+@pytest.fixture(scope="module")
+def status(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(STATUS, "k int, ts long, severity string, v int")
+
+
+@pytest.fixture(scope="module")
+def limits(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(LIMITS, "k int, ts long, most int")
+
+
+@pytest.fixture(scope="module")
+def urgent(status: DataFrame) -> DataFrame:
+    return sj.prioritise(status, {"v > 50": 8, "severity = 'ALARM'": 10})
+
+
+@pytest.fixture(scope="module")
+def stream(spark: SparkSession) -> DataFrame:
+    return spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS k", "1 AS v")
+
+
+def rows_of(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.select(*columns).collect())
+
+
+JOINED: dict[str, Any] = {"time": "ts", "window": sj.Range(5), "by": "k", "buckets": 2}
+
+
+def test_the_most_urgent_condition_that_is_true_counts(urgent: DataFrame) -> None:
+    assert rows_of(urgent, "ts", "priority") == [(10, 10), (11, 0), (20, 8), (21, 0)]
+
+
+def test_a_result_has_the_largest_priority_of_its_rows_or_what_is_said(urgent: DataFrame, limits: DataFrame) -> None:
+    both = sj.join(urgent, limits, priority=["priority", "9 - k * 4"], **JOINED)
+    assert both.columns == ["k", "ts", "severity", "v", "ts_right", "most", "valid_from", "valid_to", "priority"]
+    assert rows_of(both, "ts", "priority") == [(10, 10), (11, 5), (20, 8), (21, 1)]
+    least = sj.join(urgent, limits, priority=["priority", "9 - k * 4"], new_priority="least(p0, p1)", **JOINED)
+    assert rows_of(least, "ts", "priority") == [(10, 5), (11, 0), (20, 1), (21, 0)]
+    named = sj.join(urgent, limits, priority=["priority", None], priority_as="urgency", **JOINED)
+    assert rows_of(named, "ts", "priority", "urgency") == [(10, 10, 10), (11, 0, 0), (20, 8, 8), (21, 0, 0)]
+    three = sj.join([urgent, limits, limits], priority=["priority", None, None], **JOINED)
+    assert rows_of(three, "ts", "priority") == [(10, 10), (11, 0), (20, 8), (21, 0)]
+
+
+def test_whatever_spark_computes_with_results_leaves_them_their_priority(
+    spark: SparkSession, urgent: DataFrame, limits: DataFrame
+) -> None:
+    less = sj.join(urgent, limits, priority=["priority", None], where="l.v * 1 < r.most", **JOINED)
+    assert rows_of(less, "ts", "priority") == [(10, 10), (11, 0), (21, 0)]
+    text = """SELECT a.k, a.v + 1 AS more
+              FROM a [RANGE 5] AS a PRIORITY BY CASE WHEN severity = 'ALARM' THEN 10 ELSE 0 END
+              LEFT JOIN b [RANGE 5] ON a.k = b.k AND a.v < b.most"""
+    assert rows_of(sj.cql(spark, text, a=urgent, b=limits).where("more = 6"), "more", "priority").count((6, 10)) == 1
+    counted = sj.cql(spark, "SELECT k, COUNT(*) AS n FROM a [RANGE 5] PRIORITY BY priority GROUP BY k", a=urgent)
+    assert {row.priority for row in counted.collect()} == {0}, "what follows snapshots is not urgent"
+
+
+def test_what_is_refused(spark: SparkSession, status: DataFrame, urgent: DataFrame, limits: DataFrame) -> None:
+    cases: list[tuple[Any, str]] = [
+        (lambda: sj.prioritise(urgent, {"true": 1}), "a column 'priority' already"),
+        (lambda: sj.prioritise(status, {"v > ": 1}), "cannot evaluate the rules"),
+        (lambda: sj.prioritise(status, {"v > 1": -1}), "whole number from 0 on, got -1"),
+        (lambda: sj.prioritise(status, {}), "dict from a condition"),
+        (lambda: sj.join(status, limits, priority=["severity", None], **JOINED), "severity of input 0 is string"),
+        (lambda: sj.join(urgent, limits, priority=["v", None], **JOINED), "two columns 'priority'"),
+        (lambda: sj.join(status, limits, new_priority="p0", **JOINED), "nothing says which rows are urgent"),
+        (lambda: sj.join(urgent, limits, priority=["priority", None], new_priority="p0 > 1", **JOINED), "is boolean"),
+        (lambda: sj.join(urgent, limits, priority=["priority", None], urgent=7, **JOINED), "is called with urgent"),
+        (
+            lambda: sj.join(
+                urgent, limits, priority=["priority", None], urgent=print, where="l.v * 1 < r.most", **JOINED
+            ),
+            "where Spark computes with results",
+        ),
+        (lambda: sj.deprioritise(status, time="ts"), "nothing says which rows"),
+        (lambda: sj.deprioritise(urgent), "nothing says when rows"),
+        (lambda: sj.lanes(urgent=status), "two frames or more"),
+        (lambda: sj.lanes(urgent=status, normal=limits), "lane 'normal' has the columns"),
+        (
+            lambda: sj.cql(spark, "WITH q AS (SELECT k FROM a [NOW]) SELECT k FROM q AS r PRIORITY BY k", a=status),
+            "'q' is a query",
+        ),
+    ]
+    for call, said in cases:
+        with pytest.raises(sj.StreamjoinError, match=said):
+            call()
+
+
+def test_a_stream_with_urgent_rows_is_not_taken_for_a_plain_one(stream: DataFrame) -> None:
+    ranked = sj.prioritise(stream, {"v > 1": 3})
+    options: dict[str, Any] = {"time": "ts", "window": sj.Range("5 s"), "lateness": sj.Grace("0 s")}
+    with pytest.raises(sj.CallError, match="input 0 has urgent rows, and nothing says which"):
+        sj.join(ranked, stream, by="k", **options)
+    joined = sj.join(ranked, stream, by="k", priority=["priority", None], **options)
+    with pytest.raises(sj.CallError, match="has no delay"):
+        sj.output_delay(joined)
+    for later in (joined, joined.select("k", "valid_from"), joined.withColumnRenamed("priority", "p")):
+        with pytest.raises(sj.CallError, match="has urgent rows"):
+            sj.aggregate(later, {"n": "count"}, time="valid_from", window=sj.Now())
+    plain = sj.deprioritise(joined)
+    assert plain.columns == [*joined.columns[:-1], "priority"]
+    sj.aggregate(plain, {"n": "count"}, time="valid_from", window=sj.Now(), lateness=sj.Grace("0 s"))
+
+
+def test_lanes_give_at_least_their_own_priority(status: DataFrame, urgent: DataFrame) -> None:
+    other = status.where("false").selectExpr("*", "0 AS priority")
+    three = sj.lanes(first=urgent.where("ts = 10"), second=urgent.where("ts > 10 AND ts < 21"), last=other)
+    assert rows_of(three, "ts", "priority") == [(10, 10), (11, 1), (20, 8)]
+    assert sj.deprioritise(three, time="ts").count() == 3, "the column is known as what it is"
+
+
+def progress_of(rows: list[int], seconds: list[float]) -> list[dict[str, Any]]:
+    return [
+        {"batchId": n, "numInputRows": each, "durationMs": {"addBatch": 1, "triggerExecution": taken * 1000}}
+        for n, (each, taken) in enumerate(zip(rows, seconds, strict=True))
+    ]
+
+
+def test_the_limit_of_a_lane_follows_from_what_micro_batches_took() -> None:
+    limit = limit_of(progress_of([10, 1000, 2000, 11000], [9.0, 0.6, 0.7, 1.6]), 2)
+    assert limit.rows == 15_000
+    assert (round(limit.seconds_per_batch, 3), round(limit.throughput, 3)) == (0.5, 0.75)
+    for rows, seconds, wanted, said in (
+        ([10], [1.0], 2, "too little is known"),
+        ([9, 10, 10, 10], [1.0] * 4, 2, "too little is known"),
+        ([10, 10, 100], [1.0, 2.0, 1.0], 2, "took no longer"),
+        ([10, 1000, 2000], [9.0, 0.6, 0.7], 0.4, "takes 0.50 s without any row"),
+        ([10, 1000, 2000], [9.0, 0.6, 0.7], 0, "must be a positive number"),
+    ):
+        with pytest.raises(sj.CallError, match=said):
+            limit_of(progress_of(rows, seconds), wanted)
+
+
+def test_starving_rows_are_told_of() -> None:
+    def micro_batch(number: int, share: float, progress: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        spark = {"timestamp": f"2026-01-01T00:00:{number:02d}.000Z", "durationMs": {"triggerExecution": 500}}
+        join = {"urgent": {"rows": 1, "share": share}, "progress": [progress, None]}
+        return spark, {"joins": {"streamjoin-1": join}}
+
+    calm = [micro_batch(number, 0.9 if number != 2 else 0.1, number) for number in range(4)]
+    urgent = told(calm[-1][1], calm)["joins"]["streamjoin-1"]["urgent"]
+    assert (urgent["starving"], urgent["standing"]) == (False, [0.0, 3.0])
+    busy = [micro_batch(number, 0.6, min(number, 1)) for number in range(4)]
+    with pytest.warns(UserWarning, match=r"more than half of the rows of streamjoin-1 were urgent.*60%, 60%, 60%"):
+        urgent = told(busy[-1][1], busy)["joins"]["streamjoin-1"]["urgent"]
+    assert (urgent["starving"], urgent["standing"][0]) == (True, 2.0)
