@@ -42,8 +42,8 @@ _DIALECT = [
 ]
 _MACROS = """
     CREATE MACRO overlap(a, b, c, d) AS a < b AND c < d AND a < d AND c < b;
-    CREATE MACRO jaccard_of(a, b) AS
-        len(list_intersect(list_distinct(a), b)) / nullif(len(list_distinct(list_concat(a, b))), 0);
+    CREATE MACRO jaccard_of(a, b) AS CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN
+        len(list_intersect(list_distinct(a), b)) / nullif(len(list_distinct(list_concat(a, b))), 0) END;
     CREATE MACRO distance(a, b) AS abs(b - a), (a, b, c, d) AS sqrt((c - a) ** 2 + (d - b) ** 2);
 """
 
