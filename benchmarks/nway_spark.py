@@ -12,6 +12,7 @@ On local[2] in two buckets; results end in Spark's own count and checksum, and e
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import time
@@ -40,7 +41,7 @@ QUICK_ROWS: Final = 5_000
 DANGLING: Final = 10
 CELL: Final = 1000 * WIDE
 WITHIN: Final = 1.5
-STREAM_ROWS: Final = 100_000  # of each input in a micro-batch
+STREAM_ROWS: Final = 250_000  # of each input in a micro-batch: a million of all, as in `streaming`
 MICRO_BATCHES, COLD = 8, 4
 STEP, WINDOW = 1_000, 2_000  # of time from one micro-batch to the next, and how long a row is valid
 FASTER: Final = 1.5
@@ -62,7 +63,9 @@ def _write(table: pa.Table, folder: Path, parts: int = 1) -> Path:
     folder.mkdir(parents=True)
     for number in range(parts):
         first, last = (table.num_rows * each // parts for each in (number, number + 1))
-        pq.write_table(table.slice(first, last - first), folder / f"{number:04}.parquet")
+        file = folder / f"{number:04}.parquet"
+        pq.write_table(table.slice(first, last - first), file)
+        os.utime(file, (number + 1, number + 1))  # streams read files by age, and some would be equally old
     return folder
 
 
@@ -163,6 +166,9 @@ def measure_streaming(quick: bool, repetitions: int, folder: Path, say: Say) -> 
     if _all(once) != _all(cascade):
         raise UnequalResultsError(f"at once {_all(once)}, the cascade {_all(cascade)}")
     results = _all(once)["results"]
+    late = sum(each["late"] for batches in ran.values() for each in batches)
+    if late:
+        raise UnequalResultsError(f"{late:,} rows were late: the files were not read in their order")
     outcome = Outcome(
         f"streams, {INPUTS} x {rows:,} rows a micro-batch, {results:,} results",
         ("how", "seconds a warm micro-batch, median", "rows a second", "state, MB", "rows kept"),
@@ -200,7 +206,9 @@ def _stream(joined: Any, checkpoint: Path) -> list[dict[str, Any]]:
             told = sj.from_progress(progress)
             kept = {name: sum(join[name] for join in told["joins"].values()) for name in ("state_rows", "state_bytes")}
             found = digested(progress["observedMetrics"]["digest"])
-            batches.append({"rows": progress["numInputRows"], "seconds": told["seconds"], **kept, **found})
+            batches.append({
+                "rows": progress["numInputRows"], "seconds": told["seconds"], "late": told["late"], **kept, **found,
+            })  # fmt: skip
     return batches
 
 
