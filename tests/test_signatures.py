@@ -15,7 +15,7 @@ PUBLIC = [name for name in sj.__all__ if not name.endswith("Error") and name not
 OPTIONS = {name: [*inspect.signature(getattr(sj, name)).parameters] for name in PUBLIC}
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in ("cql", "Unbounded")])
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in ("cql", "lanes", "Unbounded")])
 def test_every_misspelt_option_is_answered_with_the_near_one_of_that_function(name: str) -> None:
     for option in OPTIONS[name]:
         if len(option) > 3 and option != "frames":

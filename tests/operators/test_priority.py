@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ import pytest
 
 from streamjoin.algebra import Equals, Range, Rows, Validity
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.language import parse_cql
 from streamjoin.operators import Results, TemporalJoin
 from streamjoin.operators.ordering import HeldResults
 from streamjoin.operators.urgency import priority_of
+from streamjoin.plan.explaining import explain_plan
+from streamjoin.plan.identity import identity_of
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.lowering.priorities import PriorityExpression
-from streamjoin.plan.relation import Join, Relation, Stream
+from streamjoin.plan.relation import Join, Relation, Stream, streams_of
 from streamjoin.plan.stored import to_stored
 from streamjoin.plan.tasks import SourceTask, Urgency
 from streamjoin.state import Batch, Matching
@@ -265,3 +269,39 @@ def test_ties_of_a_row_window_are_broken_by_content_whoever_came_first() -> None
     plain = tree(prioritised=False, window=Rows(1))
     batch_plan = plan_of(plain, dict.fromkeys("RS", SCHEMA), leaving=Leaving(validity=("from", "to")))
     assert counted(InProcess(batch_plan).batch({key: [table(rows)] for key in "RS"})) == found[0]
+
+
+def test_a_query_says_what_is_urgent() -> None:
+    text = """SELECT x.k FROM R [RANGE 5] AS x PRIORITY BY CASE WHEN x.v > 3 THEN 10 ELSE `p` END
+              JOIN S [RANGE 5] ON x.k = S.k"""
+    relation = parse_cql(text, dict.fromkeys("RS", SCHEMA), times=dict.fromkeys("RS", "ts")).relation
+    assert [leaf.priority for leaf in streams_of(relation)] == ["CASE WHEN `v` > 3 THEN 10 ELSE `p` END", None]
+    named = parse_cql("SELECT k priority FROM R [NOW] priority", {"R": SCHEMA}, times={"R": "ts"}).relation
+    assert named.columns == ("priority",), "alone the word may be anybody's name"
+    with pytest.raises(CallError, match="in PRIORITY BY"):
+        parse_cql("SELECT k FROM R [NOW] PRIORITY BY max(k)", {"R": SCHEMA}, times={"R": "ts"})
+
+
+def test_a_plan_tells_of_urgent_rows() -> None:
+    plan = plan_of(tree(), dict.fromkeys("RS", SCHEMA), {"R": 0, "S": 0})
+    assert explain_plan(plan)[-2:] == [
+        "urgent         rows of stream R by p: their results leave first",
+        "urgent         rows of stream S by p: their results leave first",
+    ]
+    assert identity_of(plan, plan.stages[0])["priority"] == "R: p; S: p"
+    plain = plan_of(tree(prioritised=False), dict.fromkeys("RS", SCHEMA), {"R": 0, "S": 0})
+    assert "priority" not in identity_of(plain, plain.stages[0])
+
+
+def test_what_is_refused_beside_priorities() -> None:
+    def asked(relation: Relation, lateness: Any = 0, **leaving: Any) -> None:
+        plan_of(relation, dict.fromkeys("RS", SCHEMA), {"R": lateness, "S": lateness}, Leaving(**leaving))
+
+    with pytest.raises(CallError, match='hold="inputs" beside priorities'):
+        asked(replace(tree(), hold="inputs"), emit="ordered")  # type: ignore[type-var]
+    with pytest.raises(UnsupportedError, match="by plus and minus tuples"):
+        asked(tree(), method="negative")
+    doubles = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("v", pa.float64())])
+    stream = Stream("R", (("R.id", "id"),), "ts", Range(5), "`v`")
+    with pytest.raises(CallError, match="a priority is an integer, and v of stream R is double"):
+        plan_of(stream, {"R": doubles}, {"R": 0})

@@ -54,7 +54,7 @@ _EXAMPLE = "a query is SELECT columns FROM R [RANGE 5 SECONDS] WHERE condition G
 # Words that begin a clause, and so are no alias unless AS or backquotes say so.
 _OTHER_CLAUSES = """
     ANTI AS ASOF BEST CROSS DRAIN EXCEPT FROM FULL GROUP HAVING INNER INTERSECT JOIN LEFT MATCH_CONDITION MINUS ON OUTER
-    PRIORITY RIGHT SELECT SEMI UNION WHERE WITH WITHIN
+    RIGHT SELECT SEMI UNION WHERE WITH WITHIN
 """
 RESERVED = {*(word.split()[0] for word in _REFUSED), *_OTHER_CLAUSES.split()}
 
@@ -130,6 +130,8 @@ class Expressions(SparkParser):
         """A name, if one comes that is no reserved word."""
         start = self.place
         if self.ended or self.keyword().split(" ")[0] in RESERVED:
+            return None
+        if self.keyword() == "PRIORITY" and self.keyword(1) == "BY":  # alone it may be anybody's name
             return None
         found = self._parse_id_var(any_token=False)
         return None if found is None else Name(found.name, start)

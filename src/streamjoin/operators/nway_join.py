@@ -228,12 +228,15 @@ class RunningNwayJoin(RunningAreaJoin):
             keep &= owner.owns(self._reference(ts, members, places))
         if not keep.all():
             members, ts, te = [at[keep] for at in members], ts[keep], te[keep]
-        for which in urgent_first(self._priority_of(members, places)) if len(ts) else ():
-            yield from self._made([each[which] for each in members], ts[which], te[which], places)
+        for which, urgent in urgent_first(self._priority_of(members, places)) if len(ts) else ():
+            some = [each[which] for each in members]
+            priority = self._priority_of(some, places) if urgent else None
+            yield from self._made(some, ts[which], te[which], places, priority)
 
-    def _made(self, members: list[Indices], ts: Times, te: Times, places: list[Places]) -> Iterator[Results]:
+    def _made(
+        self, members: list[Indices], ts: Times, te: Times, places: list[Places], priority: Priorities | None
+    ) -> Iterator[Results]:
         """Tuples with their payload."""
-        priority = self._priority_of(members, places)
         payload = side_by_side(
             [each.table(at, lambda rows: rows.payload) for each, at in zip(places, members, strict=True)]
         )

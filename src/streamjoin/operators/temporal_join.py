@@ -147,9 +147,9 @@ class RunningTemporalJoin(RunningAreaJoin):
             if number == 1:
                 pair, indices = pair[::-1], indices[::-1]
             i, j = indices
-            for wave in urgent_first(self._priority_of(pair, i, j)):
+            for wave, urgent in urgent_first(self._priority_of(pair, i, j)):
                 for some in in_portions(pair, (i[wave], j[wave])):
-                    yield from self._met(pair, some)
+                    yield from self._met(pair, some, urgent=urgent)
         self.areas[number].insert(mine)
 
     def _priority_of(self, pair: tuple[Kept, Kept], i: Indices, j: Indices) -> Priorities | None:
@@ -169,7 +169,9 @@ class RunningTemporalJoin(RunningAreaJoin):
             if len(alone):
                 yield alone
 
-    def _met(self, pair: tuple[Kept, Kept], indices: tuple[Indices, Indices]) -> Iterator[Output]:
+    def _met(
+        self, pair: tuple[Kept, Kept], indices: tuple[Indices, Indices], *, urgent: bool = False
+    ) -> Iterator[Output]:
         """Matching pairs: note who has met someone, and make results."""
         one, two = (kept.run.rows for kept in pair)
         i, j = indices
@@ -185,7 +187,7 @@ class RunningTemporalJoin(RunningAreaJoin):
             if not self.config.validity:
                 te = ts
             payload = side_by_side([one.payload.take(pa.array(i)), two.payload.take(pa.array(j))])
-            priority = self._priority_of(pair, i, j)
+            priority = self._priority_of(pair, i, j) if urgent else None
             if unknown[0] is None and unknown[1] is None:
                 yield Results(payload, ts, te, priority=priority)
             else:

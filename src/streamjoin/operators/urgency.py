@@ -34,7 +34,10 @@ def priority_of(members: Sequence[Priorities | None], rows: int, new: NewPriorit
     there = [each for each in members if each is not None]
     if not there:
         return None
-    return there[0] if len(there) == 1 else np.maximum.reduce(there)
+    largest = there[0]
+    for other in there[1:]:
+        largest = np.maximum(largest, other)
+    return largest
 
 
 def at_least_0(priority: Priorities) -> Priorities | None:
@@ -51,11 +54,17 @@ def taken(rows: Batch, which: Indices) -> Priorities | None:
     return None if rows.priority is None else rows.priority[which]
 
 
-def urgent_first(priority: Priorities | None) -> Iterator[Indices | slice]:
-    """Which results are urgent, and then which are not; all at once where there is but one kind."""
+def urgent_first(priority: Priorities | None) -> Iterator[tuple[Indices | slice, bool]]:
+    """Which results are urgent, and then which are not, with which they are; all at once where there is but one kind.
+
+    >>> [(which.tolist(), urgent) for which, urgent in urgent_first(np.array([0, 7, 0]))]
+    [([1], True), ([0, 2], False)]
+    """
     urgent = None if priority is None else priority > 0
-    if urgent is None or urgent.all() or not urgent.any():
-        yield slice(None)
-        return
-    yield np.flatnonzero(urgent)
-    yield np.flatnonzero(~urgent)
+    if urgent is None or not urgent.any():
+        yield slice(None), False
+    elif urgent.all():
+        yield slice(None), True
+    else:
+        yield np.flatnonzero(urgent), True
+        yield np.flatnonzero(~urgent), False

@@ -15,7 +15,16 @@ from streamjoin.algebra import Rows
 from streamjoin.operators import Judging, NegativeJoin
 from streamjoin.plan.describing import Told, describe_operator
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
-from streamjoin.plan.wording import Part, as_written, called, describe_step, describe_window, in_units, target_of
+from streamjoin.plan.wording import (
+    Part,
+    as_written,
+    called,
+    describe_priority,
+    describe_step,
+    describe_window,
+    in_units,
+    target_of,
+)
 from streamjoin.runtime.fragment import Inner, Node
 from streamjoin.runtime.lateness import LargestDelay
 from streamjoin.runtime.outlet import ToCourt, ToFrame, ToStage
@@ -27,13 +36,20 @@ from streamjoin.runtime.stage import Stage
 def explain_plan(plan: PhysicalPlan) -> list[str]:
     """What a plan will do, line by line."""
     if _is_one_join(plan):
-        return [_line(*each) for each in _of_one_join(plan)]
+        return [_line(*each) for each in (*_of_one_join(plan), *_urgent(plan))]
     lines = [line for source in plan.sources if source.target is None for line in _passing(plan, source)]
     for stage in plan.stages:
         lines += [f"stage {stage.number}", *(f"    {_line(*each)}" for each in _of_stage(plan, stage))]
     if plan.stages:
         lines += [_line(*each) for each in _idle(plan)]
-    return lines
+    return lines + [_line(*each) for each in _urgent(plan)]
+
+
+def _urgent(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
+    for source in plan.sources:
+        priority = describe_priority(source)
+        if priority is not None:
+            yield "urgent", f"rows of {source.reading.label} by {priority}: their results leave first"
 
 
 def _line(heading: str, text: str) -> str:

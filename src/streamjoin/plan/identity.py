@@ -13,7 +13,7 @@ from typing import Any, Final
 from streamjoin.algebra import AsOf, Band, NearestOf, Predicate
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.plan.stored import plan_name, to_stored
-from streamjoin.plan.wording import describe_window, in_units
+from streamjoin.plan.wording import describe_priority, describe_window, in_units
 from streamjoin.runtime.outlet import ToCourt, ToUser
 from streamjoin.runtime.stage import Stage
 
@@ -43,7 +43,9 @@ def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
         "static": ", ".join(source.reading.label for source in sources if source.complete) or "no input",
         "query": "; ".join([*(_computed(source) for source in sources), *(_steps(edge) for edge in edges)]),
     }
-    ranked = [f"{source.name}: {_rank(source)}" for source in sources if source.reading.priority is not None]
+    ranked = [
+        f"{source.name}: {describe_priority(source)}" for source in sources if source.reading.priority is not None
+    ]
     priority = {"priority": "; ".join(ranked)} if ranked else {}
     derived = [text for source in sources for text in source.derived]
     expressions = {"expressions": str(derived)} if derived else {}
@@ -130,12 +132,6 @@ def _ordered(stage: Stage) -> bool:
 
 def _columns(source: Source) -> str:
     return ", ".join(f"{field.name} {field.type.text}" for field in (*source.fields, *source.hidden))
-
-
-def _rank(source: Source) -> str:
-    """What says how urgent a source's rows are."""
-    computed = next((step.text for step in source.steps if isinstance(step, Rank)), None)
-    return computed or dict(source.reads)[str(source.reading.priority)]
 
 
 def _computed(source: Source) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, Validity
-from streamjoin.plan.condition import column_places, one_column, quoted
+from streamjoin.plan.condition import column_places, one_column, quoted, substituted
 from streamjoin.plan.expression.lexer import tokens
 from streamjoin.plan.physical import Compute, Computed, Edge, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.runtime.binding import RowBinding
@@ -179,6 +179,14 @@ def describe_window(reading: Reading, groups: Sequence[str], kind: pa.DataType |
     return f"{type(window).__name__}({', slide='.join(shown)})"
 
 
+def describe_priority(source: Source) -> str | None:
+    """What says how urgent a source's rows are, over the frame's columns; None where none is."""
+    if source.reading.priority is None:
+        return None
+    computed = next((step.text for step in source.steps if isinstance(step, Rank)), quoted(source.reading.priority))
+    return substituted(computed, {name: quoted(column) for name, column in source.reads}).replace("`", "")
+
+
 def describe_step(plan: PhysicalPlan, step: Step, *, casts: bool = True) -> str:
     """What Spark computes in one step; nothing where columns only go on as they are. `casts`: also those to a common
     type.
@@ -189,7 +197,7 @@ def describe_step(plan: PhysicalPlan, step: Step, *, casts: bool = True) -> str:
     if isinstance(step, Fold):
         return "whole rows, to be shown"
     if isinstance(step, Rank):
-        return f"priority = {as_written(plan, step.text)}"
+        return ""  # it is said of the source, see `describe_priority`
     return f"where {as_written(plan, step.condition)}"
 
 

@@ -113,6 +113,7 @@ class Fragment:
         urgent: Mapping[int, Batch] | None = None,
     ) -> Iterator[Output]:
         """One micro-batch, by the stage's inputs; `urgent` rows of it pass first."""
+        assert self.prioritised or not urgent, "urgent rows in a stage that knows of none"
         if self.prioritised:
             for wave in (urgent or {}, batches):
                 for at in range(len(self.nodes)):
