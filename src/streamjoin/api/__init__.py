@@ -11,6 +11,8 @@ from streamjoin.spark.jobs import (
     buckets_by_default,
     buckets_of,
     log_no_errors,
+    memory_by_default,
+    memory_differs,
     schema_from_json,
     ship_by_value,
 )
@@ -51,4 +53,4 @@ __all__ = [
 # What the command line needs of Spark beyond the public functions.
 __all__ += ["EndedBatches", "StoredInput", "buckets_by_default", "buckets_of", "check_goes_on", "errors_go_to"]
 __all__ += ["log_no_errors", "made_by", "rescale_query", "schema_from_json", "ship_by_value", "stored_state"]
-__all__ += ["uses_timers", "was_finished"]
+__all__ += ["memory_by_default", "memory_differs", "uses_timers", "was_finished"]

@@ -44,6 +44,7 @@ def join_asof(
     timers: bool = False,
     suffix: str = "_right",
     buckets: int | None = None,
+    memory: str | int | None = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
@@ -103,6 +104,7 @@ def join_best_match(
     timers: bool = False,
     suffix: str = "_right",
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
@@ -168,6 +170,7 @@ def join_nearest(
     timers: bool = False,
     suffix: str = "_right",
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,

@@ -45,6 +45,7 @@ def join(
     suffix: str | Sequence[str] = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     nway: str = "at once",
     schemas: PerInput[SchemaLike | None] = None,
@@ -75,6 +76,8 @@ def join(
         suffix      for names of input 1 that occur on input 0 too; of more inputs a list, by default _2, _3, ...
         validity    the names of the result's validity columns
         buckets     how many buckets the work is cut into; by default as many as tasks can run at once
+        memory      how much memory what is kept may use in each Python process of a stream, "256 MB"; the rest goes to
+                    files. By default there is no limit
         cell        the cell size of the grid that spreads joins without equality keys; a duration over times
         nway        of more than two frames: joined "at once", or in a "cascade" of joins of two
         schemas     the columns of the inputs, a StructType or text ("k int, ts timestamp") for each, where Spark cannot
@@ -131,6 +134,7 @@ def join_interval(
     invalid: PerInput[InvalidPolicy] = "fail",
     suffix: str = "_right",
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
@@ -188,6 +192,7 @@ def join_band(
     suffix: str = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
@@ -236,6 +241,7 @@ def join_overlap(
     suffix: str = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,
@@ -289,6 +295,7 @@ def join_within(
     suffix: str = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     schemas: PerInput[SchemaLike | None] = None,
     streaming: PerInput[bool | None] = None,

@@ -44,6 +44,7 @@ def cql(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     nway: str = "at once",
     schemas: PerStream[SchemaLike | None] = None,
     streaming: PerStream[bool | None] = None,
@@ -71,6 +72,7 @@ def cql(
                     the same result, and a changelog is always by the second
         validity    the names of the result's validity columns
         buckets     how many buckets each operator is cut into; by default as many as tasks can run at once
+        memory      as for `join`
         nway        a chain of inner joins runs "at once", as one operator, where one key or one value of each stream
                     says which rows meet; otherwise, or on request, as a "cascade" of joins of two
         schemas, streaming   as for `join`; a dict from a stream's name to what is known of it

@@ -102,6 +102,11 @@ class NwayJoin:
         return Graph(len(self.schemas), self.links, self.common, self.proved, self.validity)
 
     @property
+    def areas(self) -> int:
+        """One for each input."""
+        return len(self.schemas)
+
+    @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         return repr((
@@ -125,9 +130,13 @@ class RunningNwayJoin(RunningJoin):
         config = self.config
         self.graph = config.graph
         self.figures |= {"ghosts": 0, "swept": 0}
-        self.probing = Probing(self.graph, self.figures, config.chunk)
+        self.chunk = self.context.chunk(config.chunk)
+        self.probing = Probing(self.graph, self.figures, self.chunk)
         self.areas = [
-            SweepArea(Matching(order.predicate, timed=config.validity, chunk=config.chunk))
+            SweepArea(
+                Matching(order.predicate, timed=config.validity, chunk=self.chunk),
+                spilling=self.context.spilling(config.areas),
+            )
             for order in self.graph.orders()
         ]
         self.waiting = [HeldRows() for _ in self.areas]
@@ -135,7 +144,7 @@ class RunningNwayJoin(RunningJoin):
 
     def restore(self, snapshot: Any) -> None:
         super().restore(snapshot)
-        self.probing = Probing(self.graph, self.figures, self.config.chunk)
+        self.probing = Probing(self.graph, self.figures, self.chunk)
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
 
@@ -193,7 +202,7 @@ class RunningNwayJoin(RunningJoin):
         width = sum(
             kept.run.rows.payload.nbytes / max(1, len(kept.run)) for each in places for kept in each.runs[:1]
         )  # fmt: skip
-        most = max(1, int(RESULT_BYTES / max(1.0, width)))
+        most = max(1, int(self.context.result_bytes(RESULT_BYTES) / max(1.0, width)))
         for start in range(0, len(found[number]), most):
             yield {each: member[start : start + most] for each, member in found.items()}
 

@@ -31,7 +31,7 @@ and witnesses), and `verdict` decides.
 Ends may be unknown when a row comes (see `state.holders`). Such a row is joined and kept like one that never ends; a
 result leaves with a holder of its own, and its end follows when it is known: the smaller of the members' ends.
 
-Not here: more than two inputs, state larger than memory, priorities.
+Not here: more than two inputs, priorities.
 """
 
 from __future__ import annotations
@@ -107,6 +107,11 @@ class TemporalJoin:
         return TRACKED[self.how]
 
     @property
+    def areas(self) -> int:
+        """One for each input."""
+        return 2
+
+    @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         return repr((
@@ -130,7 +135,10 @@ class RunningTemporalJoin(RunningJoin):
         config = self.config
         by_parts = config.outer == "snapshot" or config.unknown_ends
         matching = self.context.owned(config.matching)
-        self.areas = [SweepArea(matching, tracked, tracked and by_parts) for tracked in config.tracked]
+        self.areas = [
+            SweepArea(matching, tracked, tracked and by_parts, spilling=self.context.spilling(config.areas))
+            for tracked in config.tracked
+        ]
         self.waiting = [HeldRows() for _ in self.areas]
         self.pending = PendingEnds(self.context.first_holder(config.producer, config.bucket))
         self.figures["ghosts"] = 0
@@ -166,7 +174,7 @@ class RunningTemporalJoin(RunningJoin):
             pair, indices = (mine, meeting.kept), (meeting.mine, meeting.theirs)
             if number == 1:
                 pair, indices = pair[::-1], indices[::-1]
-            for some in in_portions(pair, indices):
+            for some in in_portions(pair, indices, self.context.result_bytes(RESULT_BYTES)):
                 yield from self._met(pair, some)
         self.areas[number].insert(mine)
 
@@ -352,11 +360,13 @@ def _unknown(rows: Batch, which: Indices) -> Indices | None:
     return np.where(rows.te[which] == FOREVER, rows.holder[which], NO_HOLDER)
 
 
-def in_portions(pair: tuple[Kept, Kept], indices: tuple[Indices, Indices]) -> Iterator[tuple[Indices, Indices]]:
-    """The pairs, as many at a time as make a result of about `RESULT_BYTES`: one row may have millions of partners."""
+def in_portions(
+    pair: tuple[Kept, Kept], indices: tuple[Indices, Indices], result_bytes: int
+) -> Iterator[tuple[Indices, Indices]]:
+    """The pairs, as many at a time as make a result of about so many bytes: one row may have millions of partners."""
     i, j = indices
     rows = [kept.run.rows for kept in pair]
     width = sum(each.payload.nbytes / max(1, len(each)) for each in rows)
-    most = max(1, int(RESULT_BYTES / max(1.0, width)))
+    most = max(1, int(result_bytes / max(1.0, width)))
     for start in range(0, len(i), most):
         yield i[start : start + most], j[start : start + most]

@@ -106,7 +106,13 @@ class Closing:
 
     def _stage(self, draft: Draft, outlet: Outlet) -> Stage:
         stage = Stage(
-            len(self.stages), draft.buckets, tuple(draft.inputs), tuple(draft.nodes), outlet, self.leaving.idle_after
+            len(self.stages),
+            draft.buckets,
+            tuple(draft.inputs),
+            tuple(draft.nodes),
+            outlet,
+            self.leaving.idle_after,
+            self.leaving.memory,
         )
         self.stages.append(stage)
         return stage

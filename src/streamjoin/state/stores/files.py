@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import tempfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -343,6 +344,16 @@ class FileStore(RunStore):
             return MappedRun(run_id, PageIndex.from_table(table), how, self)
         except (OSError, pa.ArrowInvalid, SpillError):
             return None
+
+    def array(self, rows: int, kind: Any) -> npt.NDArray[Any]:
+        size = max(1, rows * np.dtype(kind).itemsize)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder) as file:  # without a name: it goes with the mapping
+                os.posix_fallocate(file.fileno(), 0, size)  # what is written there later must have its place now
+                return np.frombuffer(mmap.mmap(file.fileno(), size), kind, rows)
+        except OSError as error:
+            raise full(error, self.folder) from error
 
     def delete(self, run: StoredRun) -> None:
         remove(self.folder / run.id)

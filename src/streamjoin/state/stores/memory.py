@@ -85,6 +85,9 @@ class MemoryStore(RunStore):
     def find(self, run_id: str) -> StoredRun | None:
         return self.runs.get(run_id)
 
+    def array(self, rows: int, kind: Any) -> npt.NDArray[Any]:
+        return np.zeros(rows, kind)
+
     def delete(self, run: StoredRun) -> None:
         if self.runs.pop(run.id, None) is not None:
             self.figures.bytes -= run.nbytes

@@ -115,6 +115,10 @@ class RunStore(ABC):
         """A run that is here already; None where there is none, or not all of it."""
 
     @abstractmethod
+    def array(self, rows: int, kind: Any) -> npt.NDArray[Any]:
+        """Zeros that can be written, for what changes beside a run; they go with whoever has them."""
+
+    @abstractmethod
     def delete(self, run: StoredRun) -> None:
         """A run that nobody needs any more."""
 
