@@ -4,10 +4,12 @@ micro-batch every bucket is saved, in a store that writes a blob once, and now a
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +24,9 @@ from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
 from tests.interpreter import InProcess, PlainTyping
 from tests.state.storing import Store
+
+# A folder for state that does not fit: stages have hardly any memory then.
+SCRATCH: ContextVar[str | None] = ContextVar("scratch", default=None)
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,9 @@ class Troubled(InProcess):
 
     def __post_init__(self) -> None:
         self.plan = _travelled(self.plan)
+        self.spilled = 0  # bytes of state in files, at most
+        self.luck = random.Random(self.rng.getstate()[1][1])  # of its own: cases shall be drawn as without a budget
+        self.memory = None if SCRATCH.get() is None else self.luck.choice((1, 1, 1_000, 4_000))
 
     def rows(self, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
         """Rows arrive, in partitions of any size."""
@@ -115,13 +123,19 @@ class Troubled(InProcess):
         return self.running[number, bucket]
 
     def _restored(self, number: int, bucket: int) -> RunningStage:
-        fresh: RunningStage = _travelled(self.plan.stages[number]).build(bucket)
+        stage, scratch = _travelled(self.plan.stages[number]), SCRATCH.get()
+        if scratch is not None:
+            # Often the files are found again; elsewhere they have to be made anew.
+            scratch = os.path.join(scratch, str(self.luck.randint(0, 1)), f"{number}-{bucket}")
+            stage = replace(stage, memory=self.memory)
+        fresh: RunningStage = stage.build(bucket, scratch)
         if (number, bucket) in self.stores:
             fresh.restore(self.stores[number, bucket].load())
         return fresh
 
     def ran(self, number: int, bucket: int, running: RunningStage, *, end: bool) -> None:
         super().ran(number, bucket, running, end=end)
+        self.spilled = max(self.spilled, running.figures()["spilled_bytes"])
         self.stores.setdefault((number, bucket), Store()).save(running.snapshot())
         assert not end or running.figures()["state_rows"] == 0, "state is left after the end"
 

@@ -70,6 +70,10 @@ class SnapshotError(StreamjoinError, ValueError):
     """A snapshot that does not belong to the operator it was given to."""
 
 
+class SpillError(StreamjoinError):
+    """State that does not fit into memory, and could not be written to a file, or not be read from it again."""
+
+
 def unknown_column(name: str, known: Iterable[str], where: str) -> UnknownColumnError:
     """The error for a missing column, with the nearest names that exist.
 

@@ -12,6 +12,8 @@ from streamjoin.spark.jobs import (
     buckets_by_default,
     buckets_of,
     log_no_errors,
+    memory_by_default,
+    memory_differs,
     schema_from_json,
     ship_by_value,
 )
@@ -60,6 +62,8 @@ __all__ += [
     "limit_of",
     "log_no_errors",
     "made_by",
+    "memory_by_default",
+    "memory_differs",
     "ran_of",
     "rescale_query",
     "schema_from_json",

@@ -55,6 +55,7 @@ def join(
     suffix: str | Sequence[str] = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     nway: str = "at once",
     priority: PerInput[ColumnLike | None] = None,
@@ -89,6 +90,8 @@ def join(
         suffix      for names of input 1 that occur on input 0 too; of more inputs a list, by default _2, _3, ...
         validity    the names of the result's validity columns
         buckets     how many buckets the work is cut into; by default as many as tasks can run at once
+        memory      how much memory what is kept may use in each Python process of a stream, "256 MB"; the rest goes to
+                    files. By default there is no limit
         cell        the cell size of the grid that spreads joins without equality keys; a duration over times
         nway        of more than two frames: joined "at once", or in a "cascade" of joins of two
         priority    how urgent rows are: an integer, from 1 on urgent. Results of an urgent row leave at once, also with
@@ -151,6 +154,7 @@ def join_interval(
     invalid: PerInput[InvalidPolicy] = "fail",
     suffix: str = "_right",
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     priority: PerInput[ColumnLike | None] = None,
     priority_as: str = "priority",
@@ -212,6 +216,7 @@ def join_band(
     suffix: str = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     priority: PerInput[ColumnLike | None] = None,
     priority_as: str = "priority",
@@ -264,6 +269,7 @@ def join_overlap(
     suffix: str = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     priority: PerInput[ColumnLike | None] = None,
     priority_as: str = "priority",
@@ -321,6 +327,7 @@ def join_within(
     suffix: str = "_right",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     cell: Any = None,
     priority: PerInput[ColumnLike | None] = None,
     priority_as: str = "priority",

@@ -54,6 +54,7 @@ def cql(
     method: str = "direct",
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
+    memory: str | int | None = None,
     nway: str = "at once",
     priority_as: str = "priority",
     urgent: Handler | None = None,
@@ -83,6 +84,7 @@ def cql(
                     the same result, and a changelog is always by the second
         validity    the names of the result's validity columns
         buckets     how many buckets each operator is cut into; by default as many as tasks can run at once
+        memory      as for `join`
         nway        a chain of inner joins runs "at once", as one operator, where one key or one value of each stream
                     says which rows meet; otherwise, or on request, as a "cascade" of joins of two
         priority_as, urgent   as for `join`, where a stream has urgent rows: `R [NOW] AS R PRIORITY BY severity`

@@ -95,6 +95,10 @@ Buckets = Annotated[
     int | None,
     typer.Option(min=1, help="Into how many buckets a new query cuts its work; by default one for each core."),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(help='How much memory state may use in each Python process, "256 MB"; the rest goes to files.'),
+]
 Verbose = Annotated[bool, typer.Option("--verbose", help="When Spark fails, show all that it says.")]
 
 

@@ -35,6 +35,7 @@ def explain(
     bad_rows: arguments.BadRows = None,
     master: arguments.Master = None,
     buckets: arguments.Buckets = None,
+    memory: arguments.Memory = None,
     verbose: arguments.Verbose = False,
 ) -> None:
     """Show the plan of a job's join: operator, order, buckets, and how long rows are kept.
@@ -44,7 +45,7 @@ def explain(
     with complaints(job), readable_failures(verbose=verbose):
         asked = Asked.of(
             job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, arrival,
-            arrival_interval, time, lateness, schema, bad_rows, master, buckets, lane, batch_seconds,
+            arrival_interval, time, lateness, schema, bad_rows, master, buckets, memory, lane, batch_seconds,
         )  # fmt: skip
         ready = prepare(asked, starts=False)
         typer.echo(sj.explain(ready.frame))

@@ -9,7 +9,14 @@ from typing import Any
 
 import streamjoin as sj
 from streamjoin import CallError
-from streamjoin.api import buckets_by_default, buckets_of, check_goes_on, was_finished
+from streamjoin.api import (
+    buckets_by_default,
+    buckets_of,
+    check_goes_on,
+    memory_by_default,
+    memory_differs,
+    was_finished,
+)
 from streamjoin.cli.arguments import Format, by_name, for_all_or_by_name
 from streamjoin.cli.bad_rows import check_bad_rows, good_part
 from streamjoin.cli.ending import Ending
@@ -40,6 +47,7 @@ class Asked:
     bad_rows: Path | None
     master: str | None
     buckets: int | None
+    memory: str | None = None
     lanes: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
 
     @staticmethod
@@ -62,6 +70,7 @@ class Asked:
         bad_rows: Path | None,
         master: str | None,
         buckets: int | None,
+        memory: str | None = None,
         lane: list[str] | None = None,
         batch_seconds: float | None = None,
     ) -> Asked:
@@ -93,6 +102,7 @@ class Asked:
             bad_rows,
             master,
             buckets,
+            memory,
             lanes,
         )
 
@@ -150,12 +160,17 @@ def prepare(asked: Asked, *, starts: bool, bytes_per_batch: int | None = None) -
     frames |= {name: read_table(spark, path, known.get(name, UNKNOWN)) for name, path in asked.tables.items()}
     parts = read_lanes(spark, asked, known, bytes_per_batch)
     frames |= {name: sj.lanes(**own) for name, own in parts.items()}
-    with buckets_by_default(spark, asked.buckets or buckets):
+    with buckets_by_default(spark, asked.buckets or buckets), memory_by_default(spark, asked.memory):
         frame = run_job(function, spark, frames)
     if asked.buckets is not None and buckets_of(frame) not in (None, asked.buckets):
         raise CallError(
             f"--buckets {asked.buckets} is for a job that does not say it, and {function.__name__} has "
             f"buckets={buckets_of(frame)}",
+            hint="leave one of the two out",
+        )
+    if asked.memory is not None and memory_differs(frame, asked.memory):
+        raise CallError(
+            f"--memory {asked.memory!r} is for a job that does not say it, and {function.__name__} has another memory=",
             hint="leave one of the two out",
         )
     if asked.streams or asked.lanes:

@@ -46,13 +46,14 @@ def run(
     bad_rows: arguments.BadRows = None,
     master: arguments.Master = None,
     buckets: arguments.Buckets = None,
+    memory: arguments.Memory = None,
     verbose: arguments.Verbose = False,
 ) -> None:
     """Run a job over streams of files. Ctrl-C stops it after the micro-batch that is running."""
     with complaints(job), readable_failures(verbose=verbose):
         asked = Asked.of(
             job, stream, table, out, checkpoint, kind, available_now, finish, files_per_batch, trigger, arrival,
-            arrival_interval, time, lateness, schema, bad_rows, master, buckets, lane, batch_seconds,
+            arrival_interval, time, lateness, schema, bad_rows, master, buckets, memory, lane, batch_seconds,
         )  # fmt: skip
         if not asked.streams and not asked.lanes:
             raise CallError(

@@ -115,7 +115,8 @@ class RunningAsofJoin(RunningChoosingJoin):
 
     def _new_area(self) -> SweepArea:
         choice = self.config.choice
-        return SweepArea(History(tie_break=choice.tie_break, shadowed=choice.looks_back, exact=choice.exact))
+        history = History(tie_break=choice.tie_break, shadowed=choice.looks_back, exact=choice.exact)
+        return SweepArea(history, spilling=self.context.spilling(1))
 
     # -- rows become final ---------------------------------------------------------------------------------------------
 

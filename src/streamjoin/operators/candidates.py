@@ -65,7 +65,8 @@ class RunningCandidatesJoin(RunningChoosingJoin):
         """Which of the candidates, ordered by row, are taken; in order."""
 
     def _new_area(self) -> SweepArea:
-        return SweepArea(self.config.matching, tracked=self.config.how == "full")
+        matching, full = self.context.owned(self.config.matching), self.config.how == "full"
+        return SweepArea(matching, tracked=full, spilling=self.context.spilling(1))
 
     def _choose_final(self) -> Iterator[Output]:
         progress = self.times.of(self.other)

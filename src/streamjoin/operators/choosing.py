@@ -70,6 +70,11 @@ class ChoosingJoin:
         """Of which inputs' rows no bucket alone knows that."""
         return (False, False)
 
+    @property
+    def areas(self) -> int:
+        """What can be taken lies in one."""
+        return 1
+
 
 @dataclass(frozen=True)
 class Answer:

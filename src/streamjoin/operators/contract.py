@@ -29,6 +29,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -37,10 +38,11 @@ import pyarrow as pa
 
 from streamjoin.algebra import Progress
 from streamjoin.algebra.interval import Mask
-from streamjoin.state import Batch, Ends, Matching, PairTest, Snapshot
+from streamjoin.state import Batch, Ends, Matching, PairTest, Snapshot, Spilling
 from streamjoin.state.batch import NO_HOLDER, Indices, Priorities, Signs
 from streamjoin.state.holders import first_holder
 from streamjoin.state.row_table import RowTable, optional, whole
+from streamjoin.state.stores import FileStore
 
 RowsName = Literal["late", "candidate", "witness"]
 
@@ -67,7 +69,7 @@ class Context:
     owner: PairTest | None = None  # which pairs belong to this bucket, where they meet in several
     home: HomeTest | None = None  # which replicas of rows are at home here
     memory: int | None = None  # bytes it may use; None: no limit
-    scratch: str | None = None  # a folder for what does not fit
+    scratch: str | None = None  # a folder for what does not fit; without one nothing leaves memory
 
     def first_holder(self, producer: int = 0, bucket: int = 0) -> int:
         """The first of the holders that the operator may give out; its configuration may say whose they are.
@@ -78,15 +80,35 @@ class Context:
         return first_holder(producer or self.producer, bucket or self.bucket)
 
     def owned(self, matching: Matching) -> Matching:
-        """The same matching, which finds only pairs that belong here."""
+        """The same matching, which finds only pairs that belong here, and not too many of them at a time."""
+        matching = matching if self.memory is None else replace(matching, chunk=self.chunk(matching.chunk))
         return matching if self.owner is None else replace(matching, tests=(*matching.tests, self.owner))
 
+    def spilling(self, areas: int) -> Spilling | None:
+        """Where the runs of an area go that do not fit, if the operator has so many areas: half of what it may use is
+        for runs in memory, in equal shares; the other half for the work itself.
+        """
+        if self.memory is None or self.scratch is None:
+            return None
+        return Spilling(FileStore(folder=Path(self.scratch)), self.memory // (2 * areas))
 
+    def chunk(self, most: int) -> int:
+        """How many pairs are found at a time."""
+        return most if self.memory is None else min(most, PAIRS_UNDER_BUDGET)
+
+    def result_bytes(self, most: int) -> int:
+        """How large a result may become that leaves at once: an eighth of what the operator may use."""
+        return most if self.memory is None else max(1, min(most, self.memory // 8))
+
+
+PAIRS_UNDER_BUDGET: Final = 1 << 17
 ALONE: Final = Context()  # one bucket, one operator
 
 
 class Configuration(Protocol):
     """What an operator is to do."""
+
+    # `areas`, where there are any: how many sweep areas it has, which share what it may use of memory.
 
     @property
     def fingerprint(self) -> str:
@@ -103,13 +125,14 @@ class Footprint:
     """What an operator keeps: rows, bytes, in how many runs or parts; and how many rows it has purged so far.
 
     >>> Footprint(2, 80, 1) + Footprint(1, 40, 1, purged=7)
-    Footprint(rows=3, nbytes=120, runs=2, purged=7)
+    Footprint(rows=3, nbytes=120, runs=2, purged=7, spilled=0)
     """
 
     rows: int = 0
     nbytes: int = 0
     runs: int = 0
     purged: int = 0
+    spilled: int = 0  # of the bytes, those that are not in memory
 
     def __add__(self, other: Footprint) -> Footprint:
         return Footprint(
@@ -117,6 +140,7 @@ class Footprint:
             self.nbytes + other.nbytes,
             self.runs + other.runs,
             self.purged + other.purged,
+            self.spilled + other.spilled,
         )
 
 

@@ -48,6 +48,11 @@ class NegativeJoin:
     bucket: int = 0
 
     @property
+    def areas(self) -> int:
+        """One for each input."""
+        return 2
+
+    @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         what = (self.matching.first, self.matching.tests, self.how, described(self.schemas))
@@ -109,7 +114,7 @@ class RunningNegativeJoin(OperatorOfParts):
         config = self.config
         self.times = Progress(self.inputs)
         matching = self.context.owned(config.matching)
-        self.areas = [SweepArea(matching) for _ in range(self.inputs)]
+        self.areas = [SweepArea(matching, spilling=self.context.spilling(config.areas)) for _ in range(self.inputs)]
         self.appearing, self.going = [TimeQueue() for _ in self.areas], [TimeQueue() for _ in self.areas]
         kind = OPERATORS.index("intersect" if config.how == "semi" else "except")
         first = self.context.first_holder(config.producer, config.bucket)
@@ -228,7 +233,8 @@ class RunningNegativeJoin(OperatorOfParts):
         queues = (*self.appearing, *self.going)
         rows = sum(area.rows for area in self.areas) + sum(len(queue) for queue in queues)
         nbytes = sum(area.nbytes for area in self.areas) + sum(queue.nbytes for queue in queues)
-        return Footprint(rows, nbytes, sum(area.runs for area in self.areas))
+        spilled = sum(area.spilled_nbytes for area in self.areas)
+        return Footprint(rows, nbytes, sum(area.runs for area in self.areas), spilled=spilled)
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {}

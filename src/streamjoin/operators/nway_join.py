@@ -103,6 +103,11 @@ class NwayJoin:
         return Graph(len(self.schemas), self.links, self.common, self.proved, self.validity)
 
     @property
+    def areas(self) -> int:
+        """One for each input."""
+        return len(self.schemas)
+
+    @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         return repr((
@@ -127,9 +132,13 @@ class RunningNwayJoin(RunningAreaJoin):
         config = self.config
         self.graph = config.graph
         self.figures |= {"swept": 0}
-        self.probing = Probing(self.graph, self.figures, config.chunk)
+        self.chunk = self.context.chunk(config.chunk)
+        self.probing = Probing(self.graph, self.figures, self.chunk)
         areas = [
-            SweepArea(Matching(order.predicate, timed=config.validity, chunk=config.chunk))
+            SweepArea(
+                Matching(order.predicate, timed=config.validity, chunk=self.chunk),
+                spilling=self.context.spilling(config.areas),
+            )
             for order in self.graph.orders()
         ]
         self._keep_areas(areas, PendingEnds(self.context.first_holder(config.producer, config.bucket)))
@@ -137,7 +146,7 @@ class RunningNwayJoin(RunningAreaJoin):
 
     def restore(self, snapshot: Any) -> None:
         super().restore(snapshot)
-        self.probing = Probing(self.graph, self.figures, self.config.chunk)
+        self.probing = Probing(self.graph, self.figures, self.chunk)
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
 
@@ -213,7 +222,7 @@ class RunningNwayJoin(RunningAreaJoin):
         width = sum(
             kept.run.rows.payload.nbytes / max(1, len(kept.run)) for each in places for kept in each.runs[:1]
         )  # fmt: skip
-        most = max(1, int(RESULT_BYTES / max(1.0, width)))
+        most = max(1, int(self.context.result_bytes(RESULT_BYTES) / max(1.0, width)))
         for start in range(0, len(found[number]), most):
             yield {each: member[start : start + most] for each, member in found.items()}
 

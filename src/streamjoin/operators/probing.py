@@ -269,17 +269,17 @@ class Round:
             asking = orders.of(self.number, self.mine, order)
             asking = asking if self.asks.all() else orders.some(order, asking, self.asks)
         else:
-            rows = self._found_so_far(step.parent)
-            proof, finders, asking = rows.proof, len(rows), orders.anew(rows, order)
+            found = self._found_so_far(step.parent)
+            proof, finders, asking = found.proof, len(found), orders.anew(found, order)
         finder, place = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for kept, first in zip(there.runs, there.first, strict=False):
-            theirs = orders.of(step.number, kept.run, step.link.order(step.number))
-            for i, j in orders.pairs(step.link, step.parent, asking, theirs):
-                keep = self._proved(step, proof, i, kept.run.rows, j)
-                if self.alive is not None:
-                    keep &= self.alive[step.number][j + first]
-                finder.append(i if keep.all() else i[keep])
-                place.append((j if keep.all() else j[keep]) + first)
+            for begin, rows, theirs in orders.asked(step.link, step.parent, asking, kept.run):
+                for i, j in orders.pairs(step.link, step.parent, asking, theirs):
+                    keep = self._proved(step, proof, i, rows, j)
+                    if self.alive is not None:
+                        keep &= self.alive[step.number][j + (first + begin)]
+                    finder.append(i if keep.all() else i[keep])
+                    place.append((j if keep.all() else j[keep]) + (first + begin))
         self.probing.count(self.number, step.number, len(asking.run), sum(map(len, finder)))
         start, order_of_lists = lists_of(np.concatenate(finder), finders)
         return self._lists(step.number, start, np.concatenate(place)[order_of_lists])

@@ -33,7 +33,7 @@ result leaves with a holder of its own, and its end follows when it is known: th
 
 Urgent rows (see `urgency`): pairs with one leave at once, also with ordered emission; so outputs are held, not inputs.
 
-Not here: more than two inputs, state larger than memory.
+Not here: more than two inputs.
 """
 
 from __future__ import annotations
@@ -106,6 +106,11 @@ class TemporalJoin:
         return TRACKED[self.how]
 
     @property
+    def areas(self) -> int:
+        """One for each input."""
+        return 2
+
+    @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         return repr((
@@ -130,7 +135,10 @@ class RunningTemporalJoin(RunningAreaJoin):
         config = self.config
         by_parts = config.outer == "snapshot" or config.unknown_ends
         matching = self.context.owned(config.matching)
-        areas = [SweepArea(matching, tracked, tracked and by_parts) for tracked in config.tracked]
+        areas = [
+            SweepArea(matching, tracked, tracked and by_parts, spilling=self.context.spilling(config.areas))
+            for tracked in config.tracked
+        ]
         self._keep_areas(areas, PendingEnds(self.context.first_holder(config.producer, config.bucket)))
 
     # -- rows arrive ---------------------------------------------------------------------------------------------------
@@ -148,7 +156,7 @@ class RunningTemporalJoin(RunningAreaJoin):
                 pair, indices = pair[::-1], indices[::-1]
             i, j = indices
             for wave, urgent in urgent_first(self._priority_of(pair, i, j)):
-                for some in in_portions(pair, (i[wave], j[wave])):
+                for some in in_portions(pair, (i[wave], j[wave]), self.context.result_bytes(RESULT_BYTES)):
                     yield from self._met(pair, some, urgent=urgent)
         self.areas[number].insert(mine)
 
@@ -320,11 +328,13 @@ def _unknown(rows: Batch, which: Indices) -> Indices | None:
     return np.where(rows.te[which] == FOREVER, rows.holder[which], NO_HOLDER)
 
 
-def in_portions(pair: tuple[Kept, Kept], indices: tuple[Indices, Indices]) -> Iterator[tuple[Indices, Indices]]:
-    """The pairs, as many at a time as make a result of about `RESULT_BYTES`: one row may have millions of partners."""
+def in_portions(
+    pair: tuple[Kept, Kept], indices: tuple[Indices, Indices], result_bytes: int
+) -> Iterator[tuple[Indices, Indices]]:
+    """The pairs, as many at a time as make a result of about so many bytes: one row may have millions of partners."""
     i, j = indices
     rows = [kept.run.rows for kept in pair]
     width = sum(each.payload.nbytes / max(1, len(each)) for each in rows)
-    most = max(1, int(RESULT_BYTES / max(1.0, width)))
+    most = max(1, int(result_bytes / max(1.0, width)))
     for start in range(0, len(i), most):
         yield i[start : start + most], j[start : start + most]

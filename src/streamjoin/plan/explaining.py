@@ -22,6 +22,7 @@ from streamjoin.plan.wording import (
     describe_priority,
     describe_step,
     describe_window,
+    in_bytes,
     in_units,
     target_of,
 )
@@ -88,6 +89,7 @@ def _of_one_join(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
             yield f"input {number}", f"{window}{kept}{_arriving(plan, source)}"
             yield from _computed(plan, source, casts=False)
     yield from _idle(plan)
+    yield from _memory(plan)
 
 
 def _left_to_spark(plan: PhysicalPlan, step: Step) -> Iterator[tuple[str, str]]:
@@ -103,6 +105,15 @@ def _idle(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
     if idle_after is not None and plan.streaming:
         looked = "timers look for it" if plan.timers else "looked at when any input delivers"
         yield "idle", f"after {in_units(idle_after, pa.timestamp('us'))}, {looked}"
+
+
+def _memory(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
+    memory = plan.stages[0].memory
+    if memory is not None:
+        where = (
+            "what does not fit goes to files in Spark's local folders" if plan.streaming else "for results on their way"
+        )
+        yield "memory", f"{in_bytes(memory)} in each Python process; {where}"
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------

@@ -206,3 +206,16 @@ def _computed(plan: PhysicalPlan, column: Computed) -> str:
     if column.cast is not None or column.collation_key:
         return f"{text} as {'a collation key' if column.cast is None else column.cast.text}"
     return f"{bare_name(plan, column.name)} = {text}"
+
+
+def in_bytes(size: int) -> str:
+    """A number of bytes in the largest unit in which it is whole.
+
+    >>> in_bytes(256 << 20), in_bytes(1500), in_bytes(2 << 10)
+    ('256 MB', '1500 B', '2 KB')
+    """
+    units = ["B", "KB", "MB", "GB", "TB"]
+    while size and size % 1024 == 0 and len(units) > 1:
+        size //= 1024
+        units.pop(0)
+    return f"{size} {units[0]}"

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,17 @@ from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.intake import KEEP, earlier
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import Batch, Ends, Snapshot
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a fragment may use: bytes of memory, shared by its sweep areas, and a folder for the rest."""
+
+    memory: int | None = None
+    scratch: str | None = None
+
+
+UNBOUNDED: Final = Room()
 
 
 @dataclass(frozen=True)
@@ -69,11 +80,20 @@ class Node:
     kept: bool = False
     pick: tuple[tuple[str, str], ...] | None = None
 
-    def build(self, bucket: int) -> Operator:
-        """The operator in one bucket, empty."""
+    def build(self, bucket: int, room: Room = UNBOUNDED, areas: int = 1) -> Operator:
+        """The operator in one bucket, empty; `areas`: how many sweep areas all operators of the fragment have."""
         owner = None if self.partitioning is None else self.partitioning.owner_test(bucket)
-        operator: Operator = self.config.build(Context(bucket, self.producer, owner))
+        memory = None if room.memory is None else room.memory * self.areas // max(1, areas)
+        operator: Operator = self.config.build(
+            Context(bucket, self.producer, owner, memory=memory or None, scratch=room.scratch)
+        )
         return operator
+
+    @property
+    def areas(self) -> int:
+        """How many sweep areas the operator has."""
+        areas: int = getattr(self.config, "areas", 0)
+        return areas
 
     def named(self, results: Results) -> Results:
         """Results under the names of the relation, without those that a selection drops."""
@@ -93,9 +113,12 @@ class Node:
 class Fragment:
     """A fragment at work. The last node's results leave it."""
 
-    def __init__(self, nodes: Sequence[Node], bucket: int, *, prioritised: bool = False) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], bucket: int, room: Room = UNBOUNDED, *, prioritised: bool = False
+    ) -> None:
         self.nodes, self.prioritised = tuple(nodes), prioritised
-        self.operators = [node.build(bucket) for node in nodes]
+        areas = sum(node.areas for node in nodes)
+        self.operators = [node.build(bucket, room, areas) for node in nodes]
         self.readers: dict[int, tuple[int, int]] = {
             feed.node: (at, number)
             for at, node in enumerate(nodes)

@@ -22,7 +22,7 @@ from typing import Any
 
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.algebra.policy import ADDED
-from streamjoin.runtime.fragment import Fragment, Node
+from streamjoin.runtime.fragment import Fragment, Node, Room
 from streamjoin.runtime.intake import Intake, StageInput
 from streamjoin.runtime.outlet import Outlet, RunningOutlet, ToFrame
 from streamjoin.runtime.packets import Packet
@@ -32,7 +32,9 @@ from streamjoin.state import Blobs, Snapshot, table_to_bytes
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage before it runs. `idle_after` is in microseconds of the clock."""
+    """A stage before it runs. `idle_after` is in microseconds of the clock; `memory`: how many bytes its state may use
+    in each process, if there is a limit.
+    """
 
     number: int
     buckets: int
@@ -40,6 +42,7 @@ class Stage:
     nodes: tuple[Node, ...]
     outlet: Outlet
     idle_after: int | None = None
+    memory: int | None = None
     prioritised: bool = field(default=False, metadata=ADDED)  # rows may be urgent
 
     @property
@@ -47,18 +50,18 @@ class Stage:
         """Whether all that it reads has ended before it begins."""
         return all(channel.ended for each in self.inputs for channel in each.channels)
 
-    def build(self, bucket: int) -> RunningStage:
-        """The stage in one bucket, empty."""
-        return RunningStage(self, bucket)
+    def build(self, bucket: int, scratch: str | None = None) -> RunningStage:
+        """The stage in one bucket, empty; `scratch` is a folder for state that does not fit into its memory."""
+        return RunningStage(self, bucket, scratch)
 
 
 class RunningStage:
     """A stage at work in one bucket."""
 
-    def __init__(self, config: Stage, bucket: int) -> None:
+    def __init__(self, config: Stage, bucket: int, scratch: str | None = None) -> None:
         self.config, self.bucket = config, bucket
         self.intake = Intake(config.inputs, bucket, config.idle_after)
-        self.fragment = Fragment(config.nodes, bucket, prioritised=config.prioritised)
+        self.fragment = Fragment(config.nodes, bucket, Room(config.memory, scratch), prioritised=config.prioritised)
         self.outlet = RunningOutlet(config.outlet, bucket)
         self.put_aside: dict[str, Packet] = {}
         self.before: dict[str, int] = {}
@@ -121,6 +124,7 @@ class RunningStage:
             "state_rows": footprint.rows,
             "state_bytes": footprint.nbytes,
             "state_runs": footprint.runs,
+            "spilled_bytes": footprint.spilled,
         }
         # What Spark computes with once more is counted where it has dropped some.
         if self.config.outlet.leaves != "passed on" and not isinstance(self.config.outlet.way, ToFrame):

@@ -15,7 +15,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from streamjoin.spark.calls.options import BUCKETS_SETTING
+from streamjoin.spark.calls.options import BUCKETS_SETTING, MEMORY_SETTING, checked_memory
 from streamjoin.spark.figures import from_progress
 from streamjoin.spark.marks import plan_if_any
 
@@ -42,6 +42,25 @@ def buckets_by_default(spark: SparkSession, buckets: int | None) -> Iterator[Non
     finally:
         if buckets is not None:
             spark.conf.unset(BUCKETS_SETTING) if before is None else spark.conf.set(BUCKETS_SETTING, before)
+
+
+@contextmanager
+def memory_by_default(spark: SparkSession, memory: str | None) -> Iterator[None]:
+    """While this lasts, calls that do not say `memory=` have so much; with None as much as ever."""
+    before = spark.conf.get(MEMORY_SETTING, None)
+    try:
+        if memory is not None:
+            spark.conf.set(MEMORY_SETTING, memory)
+        yield
+    finally:
+        if memory is not None:
+            spark.conf.unset(MEMORY_SETTING) if before is None else spark.conf.set(MEMORY_SETTING, before)
+
+
+def memory_differs(frame: DataFrame, memory: str) -> bool:
+    """Whether the call that made a frame says another `memory=` than this."""
+    made = plan_if_any(frame)
+    return made is not None and made.leaving.memory != checked_memory(memory)
 
 
 def buckets_of(frame: DataFrame) -> int | None:

@@ -15,6 +15,7 @@ from streamjoin.state.row_order import RowOrder
 from streamjoin.state.row_rings import RowRings
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state.spilling import Spilling
 from streamjoin.state.sweep_area import SweepArea
 from streamjoin.state.time_queue import TimeQueue
 from streamjoin.state.unknown_ends import UnknownEnds
@@ -44,6 +45,7 @@ __all__ = [
     "Run",
     "SimilarTest",
     "Snapshot",
+    "Spilling",
     "SweepArea",
     "TimeQueue",
     "UnknownEnds",

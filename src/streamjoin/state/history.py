@@ -51,6 +51,10 @@ class History(Matching):
         te = self.ends(batch, None)
         return Run(batch if te is batch.te else replace(batch, te=te), batch.ts, np.zeros(0, np.int64))
 
+    @property
+    def regards_neighbours(self) -> bool:
+        return True
+
     def ends(self, batch: Batch, order: Indices | None) -> Times:
         group, ts, te = (column if order is None else column[order] for column in (batch.group, batch.ts, batch.te))
         if not self.shadowed:

@@ -19,6 +19,7 @@ from streamjoin.state.holders import Ends, HolderIndex
 from streamjoin.state.layout import Layout
 from streamjoin.state.meetings import Meetings
 from streamjoin.state.run import Run
+from streamjoin.state.spilled_run import SpilledRun
 from streamjoin.state.time_queue import TimeQueue
 
 _NOTHING: Indices = np.empty(0, np.int64)
@@ -35,6 +36,7 @@ class Kept:
     layout: Layout | None = None  # where its rows are stored; None as long as nobody has asked
     cut: int = NEVER  # rows of its parts that end here or earlier have been left behind
     heard: int = 0  # how many times the area had heard of ends by then
+    reached: int = NEVER  # of a run in a store: rows that end here or earlier have been handed out
 
     def __post_init__(self) -> None:
         self.expiry: TimeQueue | None = None  # of rows whose ends are known, where there are others
@@ -82,9 +84,11 @@ class Kept:
 
     def living(self, progress: int) -> Mask | None:
         """Which rows are still there; None when all are."""
-        if self.fresh or (self.expiry is None and self.run.first_end > progress):
-            return None
-        return expired_mask(self.run.rows.te, progress)[0]
+        return expired_mask(self.run.rows.te, progress)[0] if self.any_removed(progress) else None
+
+    def any_removed(self, progress: int) -> bool:
+        """Whether rows that lie here may be gone."""
+        return not self.fresh and (self.expiry is not None or self.run.first_end <= progress)
 
     def expire(self, progress: int) -> Indices:
         """The rows that have expired since they were last asked for."""
@@ -96,6 +100,10 @@ class Kept:
             self.expired += len(rows)
             return np.sort(rows)
         run = self.run
+        if isinstance(run, SpilledRun):  # its ends are never sorted: pages say where to look
+            rows, self.reached = run.ending(self.reached, progress), max(self.reached, progress)
+            self.expired += len(rows)
+            return rows
         reached = int(np.searchsorted(run.rows.te[run.by_end], progress, side="right"))
         rows, self.expired = run.by_end[self.expired : reached], reached
         return np.sort(rows)
@@ -104,6 +112,7 @@ class Kept:
         """Whether it is worth while to make the run anew without the expired."""
         if self.expiry is not None:
             return 2 * self.expired >= len(self.run)
+        assert not isinstance(self.run, SpilledRun)
         return self.run.first_end <= progress and self.run.half_end <= progress
 
     def all_expired(self, progress: int) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from streamjoin.state.batch import Indices
 from streamjoin.state.holders import Ends
 
 PART_BYTES: Final = 1 << 20
+_AT_ONCE: Final = 1 << 20
 WORTH_KEEPING: Final = 4  # a part is kept while at least one row of so many is left
 
 Labels = npt.NDArray[np.int32]
@@ -71,7 +72,12 @@ class Layout:
 
     def rows_of(self, part: int) -> Indices | None:
         """The positions of a part's rows in the run; None for all of them."""
-        return None if self.part_of is None else np.flatnonzero(self.part_of == part)
+        if self.part_of is None:
+            return None
+        found = [np.empty(0, np.int64)]  # some at a time: the labels may lie in a file, and be many
+        for first in range(0, len(self.part_of), _AT_ONCE):
+            found.append(np.flatnonzero(self.part_of[first : first + _AT_ONCE] == part) + first)
+        return np.concatenate(found)
 
     def tidied(self, row_bytes: float) -> Layout:
         """The same rows, laid out by the two laws; `row_bytes` is the size of a row.
@@ -84,6 +90,16 @@ class Layout:
         if self.part_of is None:
             return self
         left = np.bincount(self.part_of, minlength=len(self.names))
+        laid_out, new_label = self.laid_out(left, row_bytes)
+        return laid_out if len(laid_out.names) == 1 else replace(laid_out, part_of=new_label[self.part_of])
+
+    def laid_out(self, left: Indices, row_bytes: float) -> tuple[Layout, Labels]:
+        """The parts by the two laws when so many rows are left of each, and the new label of each part; where rows
+        lie is not said.
+
+        >>> Layout(("a", "b"), (1, 1)).laid_out(np.array([0, 1]), 8)
+        (Layout(names=('b',), stored_rows=(1,), part_of=None), array([0, 0], dtype=int32))
+        """
         groups: list[list[int]] = []
         room = 0.0
         for part in np.flatnonzero(left).tolist():
@@ -94,10 +110,6 @@ class Layout:
             else:
                 groups.append([part])
                 room = PART_BYTES - size
-        return self._regrouped(groups, left)
-
-    def _regrouped(self, groups: list[list[int]], left: Indices) -> Layout:
-        assert self.part_of is not None
         new_label = np.zeros(len(self.names), np.int32)
         names: list[str] = []
         stored: list[int] = []
@@ -111,7 +123,7 @@ class Layout:
             else:
                 names.append(self.names[first])
                 stored.append(self.stored_rows[first])
-        return Layout(tuple(names), tuple(stored), None if len(groups) == 1 else new_label[self.part_of])
+        return Layout(tuple(names), tuple(stored)), new_label
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from streamjoin.state.batch import Batch, Indices
 from streamjoin.state.kept import Kept
 from streamjoin.state.matching import Matching
 from streamjoin.state.run import Run
+from streamjoin.state.spilled_run import SpilledRun
 
 _NOTHING = pa.table({})
 
@@ -142,6 +143,24 @@ class Orders:
         if known is None:
             known = self.made[run.id, order.key] = self.anew(run.rows, order)
         return known
+
+    def asked(self, link: Link, parent: int, asking: Sorted, run: Run) -> Iterator[tuple[int, Batch, Sorted]]:
+        """What rows of input `parent` have to look at in a run of the input at the link's other end: the number of the
+        first row, the rows, and the same in the order of the link. Of a run in a store it is some pages at a time.
+        """
+        number = link.other(parent)
+        order = link.order(number)
+        if not isinstance(run, SpilledRun):
+            yield 0, run.rows, self.of(number, run, order)
+        elif order.key == self.own[number].key and order.at == 0:
+            matching = Matching(link.predicate, timed=self.timed, chunk=self.chunk)
+            for first, _, _, pages in run.met_by(asking.run, 0 if parent == link.one else 1, matching):
+                yield first, pages.rows, Sorted(pages, None)
+        else:
+            for page in range(len(run.stored.index)):
+                rows = run.stored.pages(page, page + 1)
+                yield int(run.stored.index.start[page]), rows, self.anew(rows, order)
+            run.stored.forget()
 
     def anew(self, rows: Batch, order: Order) -> Sorted:
         """Rows in this order."""

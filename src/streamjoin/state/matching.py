@@ -135,13 +135,18 @@ class Matching:
         """An order of the batch's rows, with those arranged that are equal by it. They stay as they are here."""
         return order
 
+    @property
+    def regards_neighbours(self) -> bool:
+        """Whether what becomes of a row depends on those beside it in its run: merging asks."""
+        return False
+
     def ends(self, batch: Batch, order: Indices) -> Times:
         """The ends of the batch's rows in this order, all of them being in one run."""
         return batch.te[order]
 
     def pairs(self, a: Run, b: Run) -> Iterator[tuple[Indices, Indices]]:
         """Index pairs into a run of input 0 and a run of input 1 that match, chunk by chunk."""
-        box = self._box
+        box = self.box
         tests = [test for test in self.tests if test not in box]
         for i, j in self._candidates(a, b):
             for test in tests:
@@ -152,7 +157,7 @@ class Matching:
                 yield i, j
 
     @property
-    def _box(self) -> tuple[ValueTest, ...]:
+    def box(self) -> tuple[ValueTest, ...]:
         """Tests of further overlaps beside an overlap: dimensions of a box, which its kernel tests."""
         if not isinstance(self.first, Overlaps):
             return ()
@@ -185,10 +190,10 @@ class Matching:
             return self._near(first, a, b)
         if isinstance(first, Similar):
             return self._alike(first, one, two)
-        if isinstance(first, Overlaps) and self._box:
+        if isinstance(first, Overlaps) and self.box:
             return box_overlap_pairs(
-                (one.group, one.values[0], one.values[1], *_beside(one, self._box), one.ts, one.te),
-                (two.group, two.values[0], two.values[1], *_beside(two, self._box), two.ts, two.te),
+                (one.group, one.values[0], one.values[1], *_beside(one, self.box), one.ts, one.te),
+                (two.group, two.values[0], two.values[1], *_beside(two, self.box), two.ts, two.te),
                 timed=self.timed,
                 limit=self.chunk,
             )

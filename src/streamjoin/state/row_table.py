@@ -85,7 +85,7 @@ class RowTable:
         """Bytes of payload and columns."""
         beside = [getattr(self, each.name) for each in declared(type(self)) if each.kind == "beside"]
         tables = [self.payload, *(table for table in beside if table is not None)]
-        return sum(int(table.nbytes) for table in tables) + sum(array.nbytes for _, array in self._arrays())
+        return sum(int(table.nbytes) for table in tables) + sum(array.nbytes for _, array in self.arrays())
 
     def take(self, rows: Indices | Mask) -> Self:
         """The rows at these positions, or where this mask is true."""
@@ -104,6 +104,22 @@ class RowTable:
             else:
                 taken[each.name] = column.take(indices) if column.num_columns else column
         return replace(self, **taken)
+
+    def part(self, start: int, stop: int) -> Self:
+        """The rows from one position to before another, not copied."""
+        rows = slice(start, stop)
+        cut: dict[str, Any] = {}
+        for each in declared(type(self)):
+            column = getattr(self, each.name)
+            if each.kind == "whole" or column is None:
+                continue
+            if each.kind == "array":
+                cut[each.name] = column[rows]
+            elif each.kind == "numbered":
+                cut[each.name] = tuple(one[rows] for one in column)
+            else:
+                cut[each.name] = column.slice(start, stop - start) if column.num_columns else column
+        return replace(self, **cut)
 
     def split(self, mask: Mask) -> tuple[Self, Self]:
         """The rows where `mask` is true, and the others. Costs nothing when all are on one side."""
@@ -142,7 +158,7 @@ class RowTable:
     def to_table(self) -> pa.Table:
         """All of it as one Arrow table, to be stored or sent."""
         columns, names = list(self.payload.columns), list(self.payload.column_names)
-        for name, array in self._arrays():
+        for name, array in self.arrays():
             columns.append(pa.array(array))
             names.append(RESERVED_PREFIX + name)
         said = {}
@@ -175,7 +191,7 @@ class RowTable:
                     read[each.name] = table.select(several).combine_chunks()
         return cls(**read)
 
-    def _arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """All arrays, by the name that they have in an Arrow table."""
         for each in declared(type(self)):
             column = getattr(self, each.name)

@@ -33,6 +33,12 @@ class Run:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def part(self, start: int, stop: int) -> Run:
+        """The rows from one position to before another, as a run of their own; they are not copied."""
+        cell = self.cell[start:stop] if len(self.cell) else self.cell
+        axes = None if self.axes is None else self.axes[start:stop]
+        return Run(self.rows.part(start, stop), self.value[start:stop], cell, axes)
+
     @property
     def sort_columns(self) -> list[npt.NDArray[Any]]:
         """What the rows are ordered by, the most significant column first."""

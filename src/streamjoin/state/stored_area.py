@@ -11,14 +11,14 @@ left behind again. Who that was is told by the ends that were known then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamjoin.algebra.interval import FOREVER
+from streamjoin.algebra.interval import FOREVER, NEVER
 from streamjoin.state.batch import Batch
 from streamjoin.state.holders import Ends, HolderIndex
 from streamjoin.state.kept import Kept
@@ -28,6 +28,8 @@ from streamjoin.state.meetings import Meetings, marks_from_bytes, marks_to_bytes
 from streamjoin.state.merging import merged_rows
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
+from streamjoin.state.spilled_merge import spilled
+from streamjoin.state.spilled_run import SpilledRun
 
 if TYPE_CHECKING:
     from streamjoin.state.sweep_area import SweepArea
@@ -57,12 +59,14 @@ def _stored_run(kept: Kept, name: str, makers: Makers) -> dict[str, Any]:
     makers |= {part: partial(_part_bytes, kept, layout, number) for number, part in enumerate(stored)}
     names: dict[str, Any] = {"run": stored}
     entry: dict[str, Any] = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
+    if isinstance(kept.run, SpilledRun):
+        entry["level"] = kept.run.level
     entry |= {"cut": kept.cut, "heard": kept.heard, "parts": layout.names, "stored_rows": layout.stored_rows}
     noted = kept.meetings
     if noted is not None:
         entry["notes"] = noted.name
         names["matched"] = f"{name}/matched/{kept.run.id}/{noted.name}"
-        makers[names["matched"]] = partial(marks_to_bytes, noted.met.copy())
+        makers[names["matched"]] = partial(bytes, marks_to_bytes(noted.met))  # as they are now
         if noted.covered:
             names["pieces"] = f"{name}/pieces/{kept.run.id}/{noted.name}"
             makers[names["pieces"]] = partial(pieces_to_bytes, noted.all_pieces())
@@ -80,19 +84,35 @@ def restore_area(area: SweepArea, snapshot: Snapshot) -> None:
     area.kept = []
     for entry in manifest["runs"]:
         names = entry["names"]
-        blobs = [snapshot.blobs[part] for part in names["run"]]
-        run, layout = _read_run(area.matching, area.late_ends, entry, blobs)
+        run, layout = _run_again(area, entry, snapshot.blobs)
         noted = None
         if area.tracked:
             met = marks_from_bytes(snapshot.blobs[names["matched"]], entry["rows"])
             pieces = [pieces_from_bytes(snapshot.blobs[names["pieces"]])] if area.covered else []
             noted = Meetings(met, area.covered, pieces, entry["notes"])
-        kept = Kept(run, noted, entry["expired"], entry["fresh"], layout, entry["cut"], entry["heard"])
+        reached = NEVER if entry["fresh"] else area.progress
+        kept = Kept(run, noted, entry["expired"], entry["fresh"], layout, entry["cut"], entry["heard"], reached)
         if kept.expiry is not None and not kept.fresh:
             # The run itself may have had no holders any more, and have counted in another way.
             due = kept.expiry.take_up_to(area.progress)
             kept.expired = 0 if due is None else len(due[0])
         area.kept.append(kept)
+
+
+def _run_again(area: SweepArea, entry: dict[str, Any], blobs: Mapping[str, bytes]) -> tuple[Run, Layout]:
+    """A run as it was: from the store where it lies there still, or else from its parts."""
+    layout = Layout(tuple(entry["parts"]), tuple(entry["stored_rows"]))
+    spilling = area.spilling
+    found = None if spilling is None or "level" not in entry else spilling.store.find(entry["id"])
+    if found is not None and len(found) == entry["rows"]:
+        if found.rows.holder is not None:
+            _write_ends(found.rows, area.late_ends)
+        return SpilledRun.of(found, area.matching, entry["level"]), replace(layout, part_of=found.labels)
+    parts = [blobs[part] for part in entry["names"]["run"]]
+    run, layout = _read_run(area.matching, area.late_ends, entry, parts)
+    if spilling is not None and "level" in entry:
+        return spilled(spilling.store, run, layout, area.matching, entry["level"])
+    return run, layout
 
 
 def _read_run(
@@ -118,12 +138,17 @@ def _with_late_ends(rows: Batch, learned: Sequence[LateEnds]) -> Batch:
     """Rows as they were stored, with ends that were learned afterwards."""
     if rows.holder is None:
         return rows
-    index = HolderIndex(rows.holder)
     rows = replace(rows, te=rows.te.copy())
+    _write_ends(rows, learned)
+    return rows
+
+
+def _write_ends(rows: Batch, learned: Sequence[LateEnds]) -> None:
+    assert rows.holder is not None
+    index = HolderIndex(rows.holder)
     for late in learned:
         positions, te = index.find(late.ends)
         rows.te[positions] = te
-    return rows
 
 
 def _ends_bytes(ends: Ends) -> bytes:

@@ -7,7 +7,7 @@ Three operations: `insert` a batch as a run, `probe` with a run of another input
 2. Runs are immutable. What changes lies beside them (`kept`): which rows have met a partner (`meetings`), and how far
    expiry has come.
 3. Runs are merged and forgotten by a policy of their own (`merging`); after progress has passed everything, nothing is
-   kept.
+   kept. Those that do not fit into memory lie in a store (`spilling`), and are looked at page by page.
 
 Ends may be unknown when a row comes (see `holders`): such a row is kept, and found, as one that never ends. `settle`
 puts ends in their place. What is stored of a row stays as it is (`stored_area`), so ends are stored beside it.
@@ -33,6 +33,8 @@ from streamjoin.state.meetings import Decided, Meetings
 from streamjoin.state.merging import tidied
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Snapshot
+from streamjoin.state.spilled_run import SpilledRun
+from streamjoin.state.spilling import Spilling
 from streamjoin.state.stored_area import area_snapshot, restore_area
 from streamjoin.state.view import Meeting, View
 
@@ -52,6 +54,7 @@ class SweepArea:
     kept: list[Kept] = field(default_factory=list)
     heard: int = 0  # how many times ends have become known
     late_ends: list[LateEnds] = field(default_factory=list)
+    spilling: Spilling | None = None  # where runs go that do not fit into memory
 
     @property
     def rows(self) -> int:
@@ -67,6 +70,11 @@ class SweepArea:
     def nbytes(self) -> int:
         """Bytes kept."""
         return sum(kept.nbytes for kept in self.kept)
+
+    @property
+    def spilled_nbytes(self) -> int:
+        """Those of them that are not in memory."""
+        return sum(kept.run.stored.nbytes for kept in self.kept if isinstance(kept.run, SpilledRun))
 
     @property
     def holder_nbytes(self) -> int:
@@ -130,6 +138,9 @@ class SweepArea:
         smallest: int | None = None
         for kept in self.kept:
             assert kept.meetings is not None
+            if isinstance(kept.run, SpilledRun):
+                smallest = kept.run.first_start(self.progress, kept.meetings.met if unmatched_only else None, smallest)
+                continue
             open_rows = kept.run.rows.te > self.progress
             if unmatched_only:
                 open_rows &= ~kept.meetings.met
@@ -156,7 +167,8 @@ class SweepArea:
                 if kept.meetings is not None and len(expired):
                     yield kept.meetings.hand_out(kept.run.rows, expired)
         before = self.rows
-        self.kept = tidied(self.kept, self.matching, reached, self.heard)
+        tidy = tidied if self.spilling is None else self.spilling.tidied
+        self.kept = tidy(self.kept, self.matching, reached, self.heard)
         self.removed += before - self.rows
 
     # -- what is kept --------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from streamjoin.state.batch import Indices
 from streamjoin.state.kept import Kept
 from streamjoin.state.matching import Matching
 from streamjoin.state.run import Run
+from streamjoin.state.spilled_run import SpilledRun, sided_pairs, spilled_pairs
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,16 @@ class View:
         `side`: on which side of the matching the run stands, 0 or 1. `living`: rows of the run may lie behind progress,
         and must not find who has been removed; others cannot. `by`: another way to find pairs than the area's own.
         """
-        pairs = (self.matching if by is None else by).pairs
+        matching = self.matching if by is None else by
         for number, kept in enumerate(self.runs, self.first):
-            alive = kept.living(self.progress) if living else None
-            for pair in pairs(run, kept.run) if side == 0 else pairs(kept.run, run):
-                mine, theirs = pair[side], pair[1 - side]
-                if alive is not None:
-                    there = alive[theirs]
+            if isinstance(kept.run, SpilledRun):
+                found = spilled_pairs(matching, run, kept.run, side)
+            else:
+                found = ((pair[side], pair[1 - side]) for pair in sided_pairs(matching, run, kept.run, side))
+            removed = living and kept.any_removed(self.progress)
+            for mine, theirs in found:
+                if removed:
+                    there = kept.run.rows.te[theirs] > self.progress
                     mine, theirs = mine[there], theirs[there]
                 yield Meeting(number, kept, mine, theirs)
 

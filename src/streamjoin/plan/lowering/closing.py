@@ -108,7 +108,7 @@ class Closing:
     def _stage(self, draft: Draft, outlet: Outlet) -> Stage:
         stage = Stage(
             len(self.stages), draft.buckets, tuple(draft.inputs), tuple(draft.nodes), outlet, self.leaving.idle_after,
-            self.prioritised,
+            self.leaving.memory, self.prioritised,
         )  # fmt: skip
         self.stages.append(stage)
         return stage

@@ -52,6 +52,7 @@ class Leaving:
     method: Method = "direct"
     buckets: int = 1
     idle_after: int | None = None
+    memory: int | None = None  # bytes that the state of a stage may use in each process
     timers: bool = False
     reordered: bool = False  # rows of a stream, which nothing but order is asked of
     priority: str | None = None  # the column that says how urgent results are

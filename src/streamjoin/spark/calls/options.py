@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -20,6 +21,9 @@ MOST_DEFAULT_BUCKETS: Final = 64
 BUCKETS_SETTING: Final = "spark.streamjoin.buckets"
 # The column that says how urgent results are.
 PRIORITY_NAME: Final = "priority"
+# How much memory state may use in each Python process, of a call that does not say it.
+MEMORY_SETTING: Final = "spark.streamjoin.memory"
+UNITS: Final = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Options:
     method: str = "direct"
     validity: Any = ("valid_from", "valid_to")
     buckets: int | None = None
+    memory: str | int | None = None
     schemas: Any = None
     streaming: Any = None
     priority_as: str = PRIORITY_NAME
@@ -109,6 +114,11 @@ class Options:
             raise CallError(f"idle_after must be positive, got {self.idle_after!r}", hint='idle_after="30 seconds"')
         return ticks
 
+    def memory_bytes(self, session: SparkSession) -> int | None:
+        """How much memory state may use in each Python process: as given, as the session says, or without limit."""
+        given = session.conf.get(MEMORY_SETTING, None) if self.memory is None else self.memory
+        return None if given is None else checked_memory(given)
+
     def validity_names(self) -> tuple[str, str]:
         """The names of the result's validity columns."""
         names: Any = self.validity
@@ -181,6 +191,22 @@ def checked_buckets(buckets: Any) -> int:
     if buckets > MOST_BUCKETS:
         raise UnsupportedError(f"a query has at most {MOST_BUCKETS} buckets, got {buckets}")
     return buckets
+
+
+def checked_memory(memory: Any) -> int:
+    """A number of bytes, from a text with a unit or from a number.
+
+    >>> checked_memory("64 MB"), checked_memory("1.5gb"), checked_memory(4096)
+    (67108864, 1610612736, 4096)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?b?)\s*", str(memory), re.IGNORECASE)
+    unit = "" if found is None else found[2].lower()
+    unit = unit if unit in UNITS else unit + "b"
+    if isinstance(memory, bool) or not isinstance(memory, str | int) or found is None or float(found[1]) <= 0:
+        raise CallError(
+            f"memory is a number of bytes with its unit, got {memory!r}", hint='for example memory="256 MB", or "2 GB"'
+        )
+    return int(float(found[1]) * UNITS[unit])
 
 
 def default_buckets(session: SparkSession, *, streaming: bool) -> int:

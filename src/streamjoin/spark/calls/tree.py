@@ -16,6 +16,7 @@ from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import EVENT_JOINS, Join, Query, Relation, operator_of, streams_of
 from streamjoin.plan.stored import plan_name, to_stored
+from streamjoin.plan.wording import in_bytes
 from streamjoin.runtime.naming import OutputColumn
 from streamjoin.runtime.recall import ToRecall
 from streamjoin.spark.calls.inputs import Input
@@ -28,6 +29,7 @@ from streamjoin.spark.running.stream import StreamInterpreter
 from streamjoin.spark.session_check import check_session
 from streamjoin.spark.typing import SparkTyping
 from streamjoin.state.snapshot import FORMAT
+from streamjoin.state.spilling import LEAST_MEMORY
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class TreeCall:
             method="negative" if change and not events else options.checked_method(),
             buckets=options.buckets_for(session, streaming=streaming),
             idle_after=options.idle_ticks(),
+            memory=options.memory_bytes(session),
             timers=options.timers,
             reordered=self.reordered,
             priority=options.priority_as,
@@ -90,6 +93,7 @@ class TreeCall:
         self._check(infos, leaving)
         plan = lower(relation, infos, SparkTyping(session), leaving)
         check_late(plan)
+        check_memory(plan, given=options.memory is not None)
         self._check_something_waits(plan, infos)
         if options.urgent is not None:
             check_urgent(plan)
@@ -192,4 +196,22 @@ def check_late(plan: PhysicalPlan) -> None:
             raise UnsupportedError(
                 f'late="join" in a {how.how} join whose rows go to several buckets is not there yet',
                 hint='use late="output" or late="drop", give equality keys (by=), or buckets=1',
+            )
+
+
+def check_memory(plan: PhysicalPlan, *, given: bool) -> None:
+    """Refuse a budget with which no run could be merged, or for which there is nothing to do."""
+    areas = {stage.number: sum(node.areas for node in stage.nodes) for stage in plan.stages}
+    if given and not any(areas.values()):
+        raise CallError(
+            "memory= bounds what a join keeps, and this query has none",
+            hint="leave it out: what groups, row windows and set operators keep stays in memory",
+        )
+    for stage in plan.stages:
+        least = areas[stage.number] * LEAST_MEMORY
+        if stage.memory is not None and stage.memory < least:
+            raise CallError(
+                f"memory={in_bytes(stage.memory)!r} is too little for a join that keeps {areas[stage.number]} inputs: "
+                "runs of each are merged with a page of every run in memory",
+                hint=f"give at least memory={in_bytes(least)!r}",
             )

@@ -23,6 +23,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
 from pyspark import TaskContext
 
 from streamjoin.errors import SnapshotError
@@ -35,6 +36,7 @@ from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.spark.stored.blob_cache import BlobCache, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
+from streamjoin.spark.stored.local_runs import folder_of, keep_named
 from streamjoin.spark.stored.pages import bound, pages_of
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
@@ -67,12 +69,16 @@ _remembered: OrderedDict[str, Remembered] = OrderedDict()
 def remember(known: Remembered, figures: dict[str, int] | None = None) -> None:
     """Keep a stage for the next micro-batch, and let the oldest go where there are too many, or too large ones.
 
-    In time every worker has run every bucket, and what it keeps of most of them is outdated.
+    In time every worker has run every bucket, and what it keeps of most of them is outdated. Where memory is limited a
+    quarter of it is for them; their runs in files count nothing, and are found again.
     """
-    known.bytes = (known.stage.figures() if figures is None else figures)["state_bytes"]
+    figures = known.stage.figures() if figures is None else figures
+    known.bytes = figures["state_bytes"] - figures["spilled_bytes"]
     _remembered[known.state] = known
+    memory = known.stage.config.memory
+    most = BYTES_KEPT if memory is None else min(BYTES_KEPT, memory // 4)
     others = sum(each.bytes for each in _remembered.values()) - known.bytes
-    while len(_remembered) > STAGES_KEPT or (others > BYTES_KEPT and len(_remembered) > 1):
+    while len(_remembered) > STAGES_KEPT or (others > most and len(_remembered) > 1):
         others -= _remembered.popitem(last=False)[1].bytes
 
 
@@ -163,7 +169,8 @@ class Bucket:
         if stored is None:
             assert bucket is not None
             clean_up()  # a new state is a good moment to look for those of queries that are gone
-            known = Remembered(uuid.uuid4().hex, "", self.name, bucket, self.stage.build(bucket))
+            state = uuid.uuid4().hex
+            known = Remembered(state, "", self.name, bucket, self.stage.build(bucket, self._scratch(state)))
             return known, perf_counter_ns() - began
         manifest = json.loads(stored[0])
         remembered = _remembered.pop(manifest["state"], None)
@@ -175,13 +182,20 @@ class Bucket:
             cache, shelf = BlobCache(manifest["state"]), Shelf.of(manifest)
             snapshot = readable(Snapshot(manifest, StoredBlobs(shelf, self.variables.blobs, cache)))
             check_same(snapshot.manifest["identity"], self.identity)
-            running = self.stage.build(manifest["bucket"])
+            scratch = self._scratch(manifest["state"])
+            running = self.stage.build(manifest["bucket"], scratch)
             cache.keep_only(shelf.values)
+            if scratch is not None:
+                keep_named(scratch, snapshot.manifest)
             running.restore(snapshot)
             remembered = Remembered(
                 manifest["state"], *current, manifest["bucket"], running, shelf, call=manifest.get("call")
             )
         return remembered, perf_counter_ns() - began
+
+    def _scratch(self, state: str) -> str | None:
+        """A folder for what of a state does not fit into memory, where that is limited."""
+        return None if self.stage.memory is None else folder_of(state)
 
     def _save(self, known: Remembered, figures: dict[str, int] | None = None) -> None:
         snapshot = known.stage.snapshot()
@@ -214,6 +228,8 @@ class Bucket:
         }
         self.variables.manifest.update((json.dumps(manifest),))
         remember(known, figures)
+        if self.stage.memory is not None:
+            pa.default_memory_pool().release_unused()
 
 
 def _micro_batch() -> int:

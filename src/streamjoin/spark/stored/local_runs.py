@@ -1,0 +1,80 @@
+"""Where state goes on this host that does not fit into memory: Spark's local folders, by application.
+
+Workers of one application share a folder for each state, and find each other's runs by their ids; a bucket that is run
+by another worker than before is not made anew. Spark removes its local folders when it ends. What an application left
+there that was killed is removed by the next one that spills on this host.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from streamjoin.spark.stored.blob_cache import FORGET_AFTER_SECONDS
+from streamjoin.state.stores import FileStore, Scratch
+from streamjoin.state.stores.scratch import parent_of
+
+
+def folder_of(state: str) -> str:
+    """The folder of a state."""
+    return str(scratch().of(state))
+
+
+@lru_cache(maxsize=1)
+def scratch() -> Scratch:
+    """The folder of the application whose worker this is; whoever asks first cleans up."""
+    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
+    found = Scratch.here(local, application())
+    found.clean_up()
+    forget(found.folder)
+    return found
+
+
+def application() -> int:
+    """The process that outlives its workers: Spark's own, of which they are children or grandchildren."""
+    process: int | None = os.getpid()
+    while process is not None and process > 1:
+        if name_of(process) == "java":
+            return process
+        process = parent_of(process)
+    return os.getpid()
+
+
+def name_of(process: int) -> str:
+    """What a process runs; nothing where the system does not say."""
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def forget(folder: Path, now: float | None = None) -> None:
+    """Remove states that nobody has written to for hours: those of queries that have ended while Spark goes on."""
+    horizon = (time.time() if now is None else now) - FORGET_AFTER_SECONDS
+    for state in folder.iterdir() if folder.is_dir() else ():
+        if state.stat().st_mtime < horizon:
+            shutil.rmtree(state, ignore_errors=True)
+
+
+def keep_named(folder: str, manifest: Any) -> None:
+    """Remove runs that a stage's manifest does not name: of attempts that failed, or of other workers before."""
+    FileStore(folder=Path(folder)).keep_only(set(runs_in(manifest)))
+
+
+def runs_in(manifest: Any) -> list[str]:
+    """The ids of all runs that a manifest names.
+
+    >>> runs_in({"operators": [{"parts": [{"runs": [{"id": "a"}, {"id": "b"}]}]}]})
+    ['a', 'b']
+    """
+    if isinstance(manifest, list):
+        return [found for each in manifest for found in runs_in(each)]
+    if not isinstance(manifest, dict):
+        return []
+    own = [run["id"] for run in manifest.get("runs") or () if isinstance(run, dict) and "id" in run]
+    return own + [found for name, each in manifest.items() if name != "runs" for found in runs_in(each)]

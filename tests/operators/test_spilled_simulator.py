@@ -1,0 +1,36 @@
+"""The simulators under budgets so small that state spills, for every join; `python -m tests.spilled_simulator` goes on.
+
+STREAMJOIN_SPILLED_RUNS says how many of each family.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from streamjoin.state.stores import FileStore
+from tests.spilled_simulator import FAMILIES, simulate
+
+RUNS = int(os.environ.get("STREAMJOIN_SPILLED_RUNS", "60"))
+PARTS = 3
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_oracle_simulator_with_state_in_files(
+    part: int, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+    monkeypatch.setattr(
+        FileStore, "writer", lambda self, *given, make=FileStore.writer: written.append(given) or make(self, *given)
+    )
+    failures = []
+    for seed in range(part, RUNS, PARTS):
+        try:
+            simulate(seed, family, tmp_path / str(seed))
+        except AssertionError as error:
+            failures.append(str(error))
+    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+    assert len(written) > RUNS // PARTS // 4, "hardly anything was spilled: the budgets are not small enough"

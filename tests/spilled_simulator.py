@@ -1,0 +1,71 @@
+"""The simulators with so little memory that state spills: every case as it is drawn without, and the same results.
+
+    python -m tests.spilled_simulator --runs 1000 --seed 1              so many of each family
+    python -m tests.spilled_simulator --family "many" --replay 4711     one run again
+
+After each micro-batch buckets may be moved, as ever; then files are found again, or made anew from what is stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests import many_simulator, relational_simulator, simulator
+from tests.in_process import SCRATCH
+
+FAMILIES: dict[str, Callable[[int], Any]] = {
+    **{family: partial(simulator.simulate, family=family) for family in simulator.FAMILIES},
+    "many": many_simulator.simulate,
+    "query": partial(relational_simulator.simulate, methods=("direct", "negative")),
+}
+
+
+def simulate(seed: int, family: str, folder: str | Path) -> None:
+    """One case under a budget; failures name the seed that replays them."""
+    before = SCRATCH.set(str(folder))
+    try:
+        FAMILIES[family](seed)
+    except AssertionError as error:
+        raise AssertionError(
+            f"{error}\nwith a budget: python -m tests.spilled_simulator --family '{family}' --replay {seed}"
+        ) from error
+    finally:
+        SCRATCH.reset(before)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--replay", type=int)
+    parser.add_argument("--family", choices=FAMILIES)
+    options = parser.parse_args()
+    families = [options.family] if options.family else list(FAMILIES)
+    seeds = [options.replay] if options.replay is not None else range(options.seed, options.seed + options.runs)
+    failures = runs = 0
+    for family in families:
+        started = time.monotonic()
+        for seed in seeds:
+            runs += 1
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    simulate(seed, family, folder)
+            except AssertionError as error:
+                failures += 1
+                print(error, file=sys.stderr)
+                if failures >= 10:
+                    return 1
+        print(f"{family}: {len(seeds)} runs, {time.monotonic() - started:.1f} s", flush=True)
+    print(f"{runs} runs, {failures} mismatches")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""Contract of run stores: what was written page by page comes back; files survive trouble."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from streamjoin.algebra import Band, Overlaps
+from streamjoin.errors import SpillError
+from streamjoin.state import Batch, Matching, Run
+from streamjoin.state.batch import NO_HOLDER
+from streamjoin.state.stores import FileStore, MemoryStore, RunStore, Scratch
+from streamjoin.state.stores.scratch import FOLDER, parent_of
+from tests.state.making import batch, drawn, same
+
+
+@pytest.fixture(params=["memory", "files"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> RunStore:
+    return MemoryStore(page_rows=7) if request.param == "memory" else FileStore(page_rows=7, folder=tmp_path / "runs")
+
+
+def some_run(rows: int = 40, seed: int = 1) -> Run:
+    rng = np.random.default_rng(seed)
+    return Matching(Band("v", "v", 1, 1)).sorted_run(drawn(rng, rows, values=[np.arange(10.0)], groups=3))
+
+
+def everything() -> Batch:
+    """Rows with every column that a batch can have."""
+    plain = batch([(1, 5), (2, 6), (3, 9)], values=[[1.5, 2.5, 3.5], [4, 5, 6]], origin=[7, 8, 9])
+    return replace(
+        plain,
+        home=np.array([True, False, True]),
+        holder=np.array([NO_HOLDER, 3, 4]),
+        proof=pa.table({"0": ["a", None, "c"], "1": [1, 2, 3]}),
+        contents=pa.table({"0": [["x"], [], ["y", "z"]]}),
+    )
+
+
+def test_a_run_comes_back_whole_and_by_page(store: RunStore) -> None:
+    run = some_run()
+    labels = np.arange(len(run), dtype=np.int32)
+    stored = store.write(run, labels=labels)
+    assert len(stored) == len(run)
+    assert len(stored.index) == 6
+    assert same(stored.rows, run.rows)
+    assert stored.labels is not None
+    assert np.array_equal(stored.labels, labels)
+    for first, last in ((0, 1), (2, 5), (5, 6)):
+        start, stop = int(stored.index.start[first]), int(stored.index.start[last])
+        assert same(stored.pages(first, last), run.rows.part(start, stop))
+    assert store.figures.pages_written == 6
+    assert store.figures.pages_read == 5
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_every_column_of_a_batch_is_stored(store: RunStore, rows: int) -> None:
+    given = everything().part(0, rows)
+    stored = store.write(Matching().run_of(given))
+    assert same(stored.rows, given)
+    assert same(stored.pages(0, 1), given)
+
+
+def test_rows_without_payload_are_stored(store: RunStore) -> None:
+    rows = replace(batch([(1, 5), (2, 6)]), payload=pa.table({}))
+    stored = store.write(Matching().run_of(rows))
+    assert len(stored.rows) == 2
+    assert stored.rows.take(np.array([1])).ts.tolist() == [2]
+
+
+def test_rows_are_taken_from_any_pages_in_any_order(store: RunStore) -> None:
+    run = some_run()
+    stored = store.write(run)
+    rows = np.array([39, 0, 8, 8, 20])
+    assert same(stored.rows.take(rows), run.rows.take(rows))
+    assert (
+        stored.rows.payload.select(["note"])
+        .take(pa.array(rows))
+        .equals(run.rows.payload.select(["note"]).take(pa.array(rows)))
+    )
+
+
+def test_the_index_bounds_every_page(store: RunStore) -> None:
+    matching = Matching(Overlaps(("lo", "hi"), ("lo", "hi")))
+    rng = np.random.default_rng(3)
+    low = rng.random(50)
+    rows = batch(
+        [(int(ts), int(ts) + 3) for ts in rng.integers(0, 30, 50)],
+        values=[low, low + rng.random(50)],
+        group=rng.integers(0, 4, 50).tolist(),
+    )
+    run = matching.sorted_run(rows)
+    index = store.write(run, reach=run.rows.values[1]).index
+    for page in range(len(index)):
+        part = run.part(int(index.start[page]), int(index.start[page + 1]))
+        assert (index.first_group[page], index.last_group[page]) == (part.rows.group[0], part.rows.group[-1])
+        assert (index.first_value[page], index.last_value[page]) == (part.value[0], part.value[-1])
+        assert index.reach[page] == part.rows.values[1].max()
+        assert (index.first_ts[page], index.last_ts[page]) == (part.rows.ts.min(), part.rows.ts.max())
+        assert (index.ends[page, 0], index.ends[page, -1]) == (part.rows.te.min(), part.rows.te.max())
+    assert index.first_end == run.rows.te.min()
+    assert index.last_end == run.rows.te.max()
+    for progress in range(-2, 40):
+        least, exact = index.expired_at_least(progress), int((run.rows.te <= progress).sum())
+        assert exact - 2 * len(index) <= least <= exact
+
+
+def test_a_deleted_run_is_not_found_and_its_rows_stay_with_whoever_has_them(store: RunStore) -> None:
+    run = some_run()
+    stored = store.write(run)
+    assert store.find(run.id) is not None
+    store.delete(stored)
+    assert store.find(run.id) is None
+    assert same(stored.rows, run.rows)
+    assert store.figures.bytes == 0
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_another_process_finds_a_run_by_its_name(tmp_path: Path) -> None:
+    run = some_run()
+    FileStore(page_rows=7, folder=tmp_path).write(run, labels=np.arange(len(run), dtype=np.int32))
+    found = FileStore(folder=tmp_path).find(run.id)
+    assert found is not None
+    assert same(found.rows, run.rows)
+    assert found.labels is not None
+    assert found.labels.tolist() == list(range(len(run)))
+
+
+def test_a_run_that_was_not_finished_is_not_found_and_is_cleaned_away(tmp_path: Path) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    unfinished = store.writer(run.id, len(run))
+    unfinished.append(run.part(0, 7))
+    kept = store.write(some_run(seed=2))
+    assert store.find(run.id) is None
+    store.keep_only({kept.id})
+    assert {file.name.partition(".")[0] for file in tmp_path.iterdir()} == {kept.id}
+    unfinished.abandon()
+
+
+@pytest.mark.parametrize("suffix", [".keys", ".rows"])
+def test_a_damaged_page_is_an_error_that_says_what_to_do(tmp_path: Path, suffix: str) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    stored = store.write(run)
+    path = tmp_path / f"{run.id}{suffix}"
+    with open(path, "r+b") as file:
+        file.seek(3)
+        byte = file.read(1)
+        file.seek(3)
+        file.write(bytes([byte[0] ^ 1]))
+    with pytest.raises(SpillError, match=r"damaged in page 0.*start the query again"):
+        stored.pages(0, 1).payload.take(pa.array([0]))
+    assert same(stored.pages(5, 6), run.rows.part(35, 40)), "the other pages are as they were"
+
+
+def test_a_file_that_is_gone_or_cut_is_not_found(tmp_path: Path) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    stored = store.write(run)
+    assert stored.damage is None
+    path = tmp_path / f"{run.id}.rows"
+    os.truncate(path, path.stat().st_size // 2)
+    assert "less than its" in str(stored.damage)
+    assert store.find(run.id) is None
+    path.unlink()
+    assert store.find(run.id) is None
+    assert stored.damage is None, "who has it mapped still has it"
+
+
+def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no device that is always full")
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run(5000)
+    (tmp_path / f"{run.id}.rows").symlink_to(full)
+    with pytest.raises(SpillError, match=r"No space left on device.*make room"):
+        store.write(run)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ends_that_become_known_are_written_into_this_process_s_copy_alone(tmp_path: Path) -> None:
+    store, rows = FileStore(folder=tmp_path), everything()
+    stored = store.write(Matching().run_of(rows))
+    stored.rows.te[1] = 77
+    stored.forget()
+    assert stored.rows.te.tolist() == [5, 77, 9]
+    found = store.find(stored.id)
+    assert found is not None
+    assert found.rows.te.tolist() == [5, 6, 9]
+
+
+def test_folders_of_processes_that_are_gone_are_removed(tmp_path: Path) -> None:
+    local = tmp_path / "blockmgr-1"
+    mine, beside = Scratch.here(local), Scratch.here(tmp_path / "blockmgr-0", parent_of(os.getpid()))
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    gone = [Scratch.here(local, child.pid), Scratch.here(tmp_path / "blockmgr-2", child.pid)]
+    for each in (mine, beside, *gone):
+        each.of("state").mkdir(parents=True)
+    (local / FOLDER / "not ours").mkdir()
+    assert mine.clean_up() == 0, "all of them live"
+    child.kill()
+    child.wait()
+    assert mine.clean_up() == 2
+    assert mine.folder.is_dir()
+    assert beside.folder.is_dir()
+    assert (local / FOLDER / "not ours").is_dir()
+    assert not (tmp_path / "blockmgr-2" / FOLDER).exists()
+    mine.remove()
+    assert not mine.folder.exists()
