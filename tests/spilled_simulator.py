@@ -17,12 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests import many_simulator, relational_simulator, simulator
+from tests import many_simulator, priority_simulator, relational_simulator, simulator
 from tests.in_process import SCRATCH
 
 FAMILIES: dict[str, Callable[[int], Any]] = {
     **{family: partial(simulator.simulate, family=family) for family in simulator.FAMILIES},
     "many": many_simulator.simulate,
+    "urgent": priority_simulator.simulate,
     "query": partial(relational_simulator.simulate, methods=("direct", "negative")),
 }
 
