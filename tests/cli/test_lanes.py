@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 import streamjoin as sj
 from streamjoin.cli.lanes import FIRST_BYTES, KEPT, Measuring
+from streamjoin.cli.run import warnings_of
+from streamjoin.cli.screen import Screen
 from streamjoin.cli.tables import read_table
 from tests.cli.commands import R_FILES, S_FILES, add_file, refused, run
 
@@ -89,3 +94,20 @@ def test_where_micro_batches_do_not_grow_the_limit_stays_after_a_few_steps(tmp_p
     assert limits == [FIRST_BYTES * 4**step for step in range(1, 6)]
     with pytest.raises(sj.CallError, match="must be positive"):
         Measuring.of(0.0, tmp_path, None, {}, {})
+
+
+def test_starving_rows_are_told_of_once() -> None:
+    def progress(number: int) -> dict:
+        pack = {"rows_in": 10, "urgent": 9}
+        return {
+            "batchId": number, "numInputRows": 10, "timestamp": f"2026-01-01T00:00:0{number}.000Z",
+            "durationMs": {"addBatch": 1, "triggerExecution": 10}, "observedMetrics": {"streamjoin-1-pack": pack},
+        }  # fmt: skip
+
+    told, screen = [], Screen(Console(file=io.StringIO()))
+    for count in range(1, 6):
+        told.append(warnings_of(SimpleNamespace(recentProgress=[progress(number) for number in range(count)])))
+        screen.warn(told[-1])
+    assert [len(each) for each in told] == [0, 0, 1, 1, 1]
+    shown = screen.console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.count("warning: more than half of the rows of streamjoin-1 were urgent") == 1

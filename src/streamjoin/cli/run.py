@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -122,6 +123,8 @@ def _watch(query: Any, screen: Screen, interrupts: Interrupts, beside: Any, meas
         before = batches.last
         for figures in batches.new():
             screen.show(figures)
+        if batches.last != before:
+            screen.warn(warnings_of(query))
         if over:
             return True
         if measuring is not None and batches.last != before and measuring.enough(query.recentProgress):
@@ -133,6 +136,14 @@ def _watch(query: Any, screen: Screen, interrupts: Interrupts, beside: Any, meas
         between = batches.last != before or not status["isTriggerActive"]
         if interrupts.count > 1 or (interrupts.count and between):
             query.stop()
+
+
+def warnings_of(query: Any) -> list[str]:
+    """What `sj.progress` warns of: rows that starve behind urgent ones."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sj.progress(query)
+    return [str(each.message) for each in caught if each.category is UserWarning]
 
 
 def summary(totals: Totals, out: Path, kind: str, checkpoint: Path, held: int | None) -> list[str]:

@@ -26,6 +26,7 @@ class Screen:
     def __init__(self, console: Console) -> None:
         self.console = console
         self.totals = Totals()
+        self.warned = False
         self.alive = console.status("starting") if console.is_terminal else None
 
     def __enter__(self) -> Screen:
@@ -44,6 +45,13 @@ class Screen:
             self.print(in_columns(HEADINGS) + ("" if target is None else in_columns(RECALL_HEADINGS, RECALL_WIDTHS)))
         self.totals.add(figures)
         self.print(batch_line(figures) + ("" if target is None else in_columns(recall_cells(target), RECALL_WIDTHS)))
+
+    def warn(self, texts: list[str]) -> None:
+        """Warnings of a micro-batch, unless the one before it had some, too."""
+        if texts and not self.warned:
+            for text in texts:
+                self.print(f"warning: {text}")
+        self.warned = bool(texts)
 
     def now(self, what: str) -> None:
         """What is going on at the moment."""
