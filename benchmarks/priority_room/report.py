@@ -93,7 +93,8 @@ def sweep_plot(sweep: Sweep) -> Plot:
         Line(line, list(zip(sweep.values, sweep.latencies(line), strict=True)), colour)
         for line, colour in zip(sweep.lines, COLOURS, strict=False)
     ]
-    return Plot(sweep.title, sweep.x, "mean latency of prioritised elements, s", lines, [_findings(sweep)])
+    words = [f"Load {OVERLOAD:g} in virtual time."]
+    return Plot(sweep.title, sweep.x, "mean latency of prioritised elements, s", lines, words)
 
 
 def formula_table(measured: Mapping[Case, float]) -> Table:
