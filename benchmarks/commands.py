@@ -31,6 +31,7 @@ from benchmarks import (
     similar,
     spark_nested_loop,
     spark_rivals,
+    spill,
     streaming,
     streaming_peers,
     streaming_tables,
@@ -128,6 +129,14 @@ def _nway_outcomes(console: Console, asked: Sequence[str], quick: bool, repetiti
     through_spark = [question for question in asked if question in nway_spark.QUESTIONS]
     if through_spark:
         yield from nway_spark.outcomes(progress(console), through_spark, quick, repetitions, folder)
+
+
+def run_spill(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
+    """`streamjoin bench spill`: state that does not fit into memory, beside the same join with all of it there."""
+    asked = questions_of(only, spill.QUESTIONS)
+    report = {"command": "spill", "quick": quick, **circumstances([])}
+    introduce(console, report, "one run each, one thread")
+    return reported(console, report, lambda folder: spill.outcomes(progress(console), asked, quick, folder), json_path)
 
 
 def run_lifetimes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
-from streamjoin.state.stores.scratch import FOLDER
+from streamjoin.state.stores.scratch import FOLDER, process_name
 from tests.spark.streams import BEGIN
 
 SCHEMA = "id long, k long, v double, note string, ts timestamp"
-ROWS, BATCHES = 12_000, 6
+ROWS, BATCHES = 10_000, 4
 GRACE = sj.Grace("0 seconds")
 
 
@@ -57,9 +58,10 @@ def ids(rows: DataFrame) -> Counter[Any]:
 
 def spilled_files(spark: SparkSession) -> list[Path]:
     """Runs in the local folders of this application."""
-    context = spark.sparkContext._jsc  # type: ignore[attr-defined]
-    local = [Path(str(each)) for each in context.sc().env().blockManager().diskBlockManager().localDirs()]
-    return [file for folder in local for file in folder.glob(f"{FOLDER}/*/*/*.keys")]
+    context = spark.sparkContext
+    local = context.getConf().get("spark.local.dir", None) or tempfile.gettempdir()
+    owner = process_name(context._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    return list(Path(local).glob(f"blockmgr-*/{FOLDER}/{owner}/*/*.keys"))
 
 
 @pytest.mark.parametrize("kind", ["band", "left"])

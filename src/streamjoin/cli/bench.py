@@ -66,6 +66,16 @@ def nway(
 
 
 @app.command()
+def spill(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
+    only: Annotated[str, typer.Option(help="Some of band,equality,overlap.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
+) -> None:
+    """State in files under a budget of memory, beside the same join with all of it in memory: speed and memory."""
+    _run("run_spill", only, quick=quick, json_path=json)
+
+
+@app.command()
 def lifetimes(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
     repetitions: Annotated[int, typer.Option(help="Of both methods, in turn; at least 5 unless quick.", min=1)] = 5,

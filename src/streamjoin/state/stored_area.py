@@ -26,6 +26,7 @@ from streamjoin.state.layout import LateEnds, Layout
 from streamjoin.state.matching import Matching
 from streamjoin.state.meetings import Meetings, marks_from_bytes, marks_to_bytes, pieces_from_bytes, pieces_to_bytes
 from streamjoin.state.merging import merged_rows
+from streamjoin.state.restored_run import Restoring
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import Blobs, Snapshot, table_from_bytes, table_to_bytes
 from streamjoin.state.spilled_merge import spilled
@@ -60,7 +61,7 @@ def _stored_run(kept: Kept, name: str, makers: Makers) -> dict[str, Any]:
     names: dict[str, Any] = {"run": stored}
     entry: dict[str, Any] = {"id": kept.run.id, "rows": len(kept.run), "expired": kept.expired, "fresh": kept.fresh}
     if isinstance(kept.run, SpilledRun):
-        entry["level"] = kept.run.level
+        entry |= {"level": kept.run.level, "holders": kept.run.rows.holder is not None}
     entry |= {"cut": kept.cut, "heard": kept.heard, "parts": layout.names, "stored_rows": layout.stored_rows}
     noted = kept.meetings
     if noted is not None:
@@ -108,11 +109,16 @@ def _run_again(area: SweepArea, entry: dict[str, Any], blobs: Mapping[str, bytes
         if found.rows.holder is not None:
             _write_ends(found.rows, area.late_ends)
         return SpilledRun.of(found, area.matching, entry["level"]), replace(layout, part_of=found.labels)
-    parts = [blobs[part] for part in entry["names"]["run"]]
-    run, layout = _read_run(area.matching, area.late_ends, entry, parts)
-    if spilling is not None and "level" in entry:
-        return spilled(spilling.store, run, layout, area.matching, entry["level"])
-    return run, layout
+    names = entry["names"]["run"]
+    if spilling is None or "level" not in entry:
+        return _read_run(area.matching, area.late_ends, entry, [blobs[part] for part in names])
+    if not area.late_ends and not entry["holders"]:
+        restoring = Restoring(spilling, area.matching, entry["cut"])
+        made = restoring.run(entry["id"], (Batch.from_table(table_from_bytes(blobs[part])) for part in names))
+        layout = layout if len(names) == 1 else replace(layout, part_of=made.labels)
+        return SpilledRun.of(made, area.matching, entry["level"]), layout
+    run, layout = _read_run(area.matching, area.late_ends, entry, [blobs[part] for part in names])
+    return spilled(spilling.store, run, layout, area.matching, entry["level"])
 
 
 def _read_run(

@@ -94,6 +94,9 @@ class PagedTable:
         """All of them, mapped."""
         return self.pages(0, len(self.start) - 1).columns  # type: ignore[no-any-return]
 
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        return self.column(self.names.index(name))
+
     def column(self, number: int) -> pa.ChunkedArray:
         """One of them, mapped."""
         return self.columns[number]

@@ -1,0 +1,177 @@
+"""Sweep areas whose runs lie in files: found, decided and restored as if they lay in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamjoin.algebra import Band, Overlaps, Within
+from streamjoin.errors import SpillError
+from streamjoin.state import Matching, SweepArea
+from streamjoin.state.history import History
+from streamjoin.state.page_ranges import rows_by_page
+from streamjoin.state.spilled_run import SpilledRun, spilled_pairs
+from streamjoin.state.spilling import FAN_IN, Spilling
+from streamjoin.state.stores import FileStore
+from tests.state.areas import fates, kept_ids, purge, put
+from tests.state.making import batch, drawn, ids, same
+from tests.state.storing import Store
+
+POOL = np.array([-1.0, 0.0, 0.1, 0.2, 0.30000000000000004, 3.0, np.inf])
+MATCHINGS: dict[str, tuple[Matching, int]] = {
+    "time": (Matching(), 0),
+    "untimed": (Matching(timed=False), 0),
+    "band": (Matching(Band("v", "v", 0.1, 0.2)), 1),
+    "open band": (Matching(Band("v", "v", 0.1, 0.2, closed="neither")), 1),
+    "overlap": (Matching(Overlaps(("a", "b"), ("a", "b"))), 2),
+    "grid": (Matching(Within(("x", "y"), ("x", "y"), 0.5)), 2),
+}
+
+
+def area_of(folder: Path, matching: Matching, *, share: int = 0, pages: int = 5, **options: Any) -> SweepArea:
+    return SweepArea(matching, **options, spilling=Spilling(FileStore(page_rows=pages, folder=folder), share))
+
+
+def some(rng: np.random.Generator, kind: str, rows: int, first_id: int = 0) -> Any:
+    matching, columns = MATCHINGS[kind]
+    pool = POOL[:-1] if kind == "grid" else POOL
+    made = drawn(rng, rows, first_id=first_id, values=[pool] * columns, groups=int(rng.integers(1, 4)))
+    if kind == "overlap":
+        low, high = made.values
+        return matching.sorted_run(made.take((low < high) & np.isfinite(high)))
+    return matching.sorted_run(made)
+
+
+@pytest.mark.parametrize("kind", MATCHINGS)
+@pytest.mark.parametrize("side", [0, 1])
+def test_pages_give_the_pairs_of_the_whole_run(tmp_path: Path, kind: str, side: int) -> None:
+    """Also at the edges of a band, where `value + width` would be another number."""
+    matching, rng = MATCHINGS[kind][0], np.random.default_rng([side, len(kind)])
+    skipped = 0
+    for attempt in range(60):
+        mine, theirs = some(rng, kind, 12), some(rng, kind, 40)
+        if not len(mine) or not len(theirs):
+            continue
+        store = FileStore(page_rows=4, folder=tmp_path / str(attempt))
+        reach = theirs.rows.values[1] if kind == "overlap" else theirs.rows.te if kind == "time" else None
+        stored = SpilledRun.of(store.write(theirs, reach), matching)
+        both = matching.pairs(mine, theirs) if side == 0 else matching.pairs(theirs, mine)
+        expected = {(int(pair[side][at]), int(pair[1 - side][at])) for pair in both for at in range(len(pair[0]))}
+        found = [
+            (int(i), int(j)) for some in spilled_pairs(matching, mine, stored, side) for i, j in zip(*some, strict=True)
+        ]
+        assert len(found) == len(set(found))
+        assert set(found) == expected
+        start, stop = rows_by_page(matching, mine, side, stored.stored.index)
+        skipped += int((stop <= start).sum())
+    assert skipped, "no page was ever left out"
+
+
+@pytest.mark.parametrize("kind", MATCHINGS)
+def test_an_area_in_files_keeps_what_one_in_memory_keeps(tmp_path: Path, kind: str) -> None:
+    rng = np.random.default_rng(len(kind))
+    matching = MATCHINGS[kind][0]
+    plain, filed = SweepArea(matching, tracked=True), area_of(tmp_path, matching, tracked=True)
+    store, first = Store(), 0
+    for progress in range(-4, 30, 2):
+        rows = some(rng, kind, 9, first).rows
+        first += 9
+        if not len(rows):
+            continue
+        for area in (plain, filed):
+            put(area, rows)
+            area.kept[-1].meetings.meet(np.arange(0, len(rows), 2))
+        assert fates(list(plain.purge(progress))) == fates(list(filed.purge(progress)))
+        assert kept_ids(plain) == kept_ids(filed)
+        assert all(isinstance(kept.run, SpilledRun) for kept in filed.kept)
+        bounds = [area.first_undecided(unmatched_only=True) for area in (plain, filed)]
+        assert bounds[0] == bounds[1]
+        store.save(filed.snapshot("area"))
+        elsewhere = progress % 4 == 0  # there it is made anew from its parts, otherwise found again
+        again = area_of(tmp_path / str(progress) if elsewhere else tmp_path, matching, tracked=True)
+        again.restore(store.load())
+        assert [kept.run.id for kept in again.kept] == [kept.run.id for kept in filed.kept]
+        assert all(same(one.run.rows, two.run.rows) for one, two in zip(filed.kept, again.kept, strict=True))
+        filed = again
+
+
+def test_merged_runs_are_in_the_order_of_a_merge_in_memory_and_files_that_are_gone_go(tmp_path: Path) -> None:
+    matching = Matching(Band("v", "v", 1, 1))
+    area = area_of(tmp_path, matching, pages=3)
+    rng = np.random.default_rng(5)
+    everything = []
+    for number in range(FAN_IN):
+        rows = batch(
+            [(0, 100)] * 7, ids=range(7 * number, 7 * number + 7), values=[rng.integers(0, 3, 7).astype(float)]
+        )
+        everything += sorted(zip(rows.values[0].tolist(), [number] * 7, ids(rows), strict=True))
+        put(area, rows)
+        purge(area, 0)
+    (kept,) = area.kept
+    assert isinstance(kept.run, SpilledRun)
+    assert kept.run.level == 1
+    assert ids(kept.run.rows.payload.combine_chunks()) == [number for _, _, number in sorted(everything)]
+    purge(area, 1)
+    assert {file.name.partition(".")[0] for file in tmp_path.iterdir()} == {kept.run.id}
+    purge(area, 100)
+    purge(area, 101)
+    assert area.rows == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_history_in_files_forgets_what_is_in_the_shadow(tmp_path: Path) -> None:
+    plain, filed = SweepArea(History()), area_of(tmp_path, History(), pages=2)
+    rng = np.random.default_rng(3)
+    for number in range(20):
+        times = (10 * number + np.sort(rng.integers(0, 10, 6))).tolist()
+        rows = batch([(ts, 2**62) for ts in times], ids=range(6 * number, 6 * number + 6), group=[0, 0, 1, 1, 2, 2])
+        for area in (plain, filed):
+            put(area, rows)
+            assert not list(area.purge(10 * number))
+    assert filed.rows < 4 * FAN_IN * 6
+    for kept in filed.kept:
+        ends = kept.run.rows.te
+        same_key = kept.run.rows.group[1:] == kept.run.rows.group[:-1]
+        assert (ends[:-1][same_key] <= kept.run.rows.ts[1:][same_key]).all(), "a row ends where the next one begins"
+
+
+def test_a_file_that_was_changed_is_an_error_and_the_stored_parts_make_it_again(tmp_path: Path) -> None:
+    matching, store = Matching(Band("v", "v", 1, 1)), Store()
+    area = area_of(tmp_path / "here", matching)
+    rows = drawn(np.random.default_rng(1), 30, values=[np.arange(5.0)])
+    put(area, rows)
+    purge(area, -10)
+    store.save(area.snapshot("area"))
+    (path,) = (tmp_path / "here").glob("*.keys")
+    content = bytearray(path.read_bytes())
+    content[5] ^= 255
+    path.write_bytes(bytes(content))
+    with pytest.raises(SpillError, match="is damaged in page 0"):
+        list(area.probe(matching.sorted_run(rows)))
+    again = area_of(tmp_path / "elsewhere", matching)
+    again.restore(store.load())
+    assert kept_ids(again) == list(range(30))
+    path.unlink()
+    lost = area_of(tmp_path / "here", matching)
+    lost.restore(store.load())
+    assert kept_ids(lost) == list(range(30))
+
+
+def test_a_run_of_very_many_parts_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamjoin.state.layout.PART_BYTES", 1)  # parts stay as small as they came
+    matching, store = Matching(Band("v", "v", 1, 1)), Store()
+    area = area_of(tmp_path / "here", matching, share=2000)
+    rng = np.random.default_rng(2)
+    for number in range(64):
+        put(area, drawn(rng, 3, first_id=3 * number, values=[np.arange(4.0)]))
+        purge(area, -10)
+    store.save(area.snapshot("area"))
+    assert max(len(kept.parts().names) for kept in area.kept) > 16
+    again = area_of(tmp_path / "elsewhere", matching, share=1)
+    again.restore(store.load())
+    for one, two in zip(area.kept, again.kept, strict=True):
+        assert same(one.run.rows, two.run.rows)
+        assert np.array_equal(one.parts().part_of, two.parts().part_of)
