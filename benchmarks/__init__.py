@@ -14,6 +14,8 @@
                        lazy sorting
     house.py           this state of the code against an earlier one, side by side: house_start.py, house_restore.py,
                        checkouts.py has both states
+    sweep.py           joins in sorted runs: the document's experiment by a simulated clock (sweep_experiment.py), page
+                       accesses and plots
     priority_room/     prioritised elements: schedulers and buffers, element by element, on a virtual clock
     race.py            the rules: interleaved repetitions, equal results first, then a ratio
     contenders/        one process per system, started once, asked repetition by repetition (worker.py)

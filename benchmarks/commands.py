@@ -35,6 +35,7 @@ from benchmarks import (
     streaming,
     streaming_peers,
     streaming_tables,
+    sweep,
     tables,
 )
 from benchmarks.environments import peers_python, requirements_of
@@ -158,6 +159,14 @@ def run_recall(console: Console, *, quick: bool, only: Sequence[str], json_path:
     report = {"command": "recall", "quick": quick, **circumstances([])}
     introduce(console, report, "replays in micro-batches; only `cost` is timed, in seconds of the process")
     return reported(console, report, lambda folder: _recall_outcomes(console, asked, quick), json_path)
+
+
+def run_sweep(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
+    """`streamjoin bench sweep`: the document's experiment with joins in sorted runs; plots go to build/sweep."""
+    asked = questions_of(only, sweep.QUESTIONS)
+    report = {"command": "sweep", "quick": quick, **circumstances([])}
+    introduce(console, report, "by a simulated clock; only `pmj` is timed, in seconds of the process")
+    return reported(console, report, lambda folder: _sweep_outcomes(console, asked, quick), json_path)
 
 
 def run_replay(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
@@ -297,6 +306,12 @@ def _recall_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Out
     with progress(console) as say:
         yield from recall_questions.outcomes(asked, quick, say)
     console.print(f"plots: {recall_questions.folder_of(quick) / 'index.html'}", highlight=False, soft_wrap=True)
+
+
+def _sweep_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Outcomes:
+    with progress(console) as say:
+        yield from sweep.outcomes(asked, quick, say)
+    console.print(f"plots: {sweep.folder_of(quick)}", highlight=False, soft_wrap=True)
 
 
 def _priority_outcomes(console: Console, asked: Sequence[str], quick: bool) -> Outcomes:

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streamjoin.algebra import (
+        Adaptive,
         Fixed,
         Grace,
+        Greedy,
         MaxDelay,
+        MaxFanIn,
         Now,
         Range,
         Recall,
@@ -71,13 +74,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Adaptive",
     "CallError",
     "EvaluationError",
     "Fixed",
     "Grace",
+    "Greedy",
     "InvalidRowError",
     "LateRowError",
     "MaxDelay",
+    "MaxFanIn",
     "Now",
     "Range",
     "Recall",

@@ -9,9 +9,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, AsOf, Band, BestOf, NearestOf, Overlaps, Within
-from streamjoin.operators import AsofJoin, BestMatchJoin, Judging, NearestJoin, NwayJoin, TemporalJoin, Verdict
+from streamjoin.algebra import FOREVER, Adaptive, AsOf, Band, BestOf, Greedy, MaxFanIn, NearestOf, Overlaps, Within
+from streamjoin.operators import (
+    AsofJoin,
+    BestMatchJoin,
+    Judging,
+    NearestJoin,
+    NwayJoin,
+    Pmj,
+    TemporalJoin,
+    Tpmj,
+    Verdict,
+)
 from streamjoin.operators.contract import side_by_side
+from streamjoin.operators.tpmj import Shares, ValueOrder
 from streamjoin.state import Batch, GridAxis, KeyTest, Matching, ValueTest
 from streamjoin.state.links import Link
 from tests.contract import Arrivals, Subject
@@ -185,6 +196,23 @@ def _nway(name: str, draw: Callable[[random.Random, int], Arrivals], inputs: int
     return Subject(name, config, draw, ordered=config.emit == "ordered")
 
 
+def _tpmj(
+    name: str, draw: Callable[[random.Random, int], Arrivals], inputs: int, order: ValueOrder, **options: object
+) -> Subject:
+    """With a budget of a few rows, so that groups are written and merged all the time."""
+    small = {"memory": Shares(9, 3 * inputs * 2, 400), "page_bytes": 2, "row_bytes": (1,) * inputs}
+    config = Tpmj((PAYLOAD,) * inputs, order, **{**small, **options})  # type: ignore[arg-type]
+    return Subject(name, config, draw, ordered=True)
+
+
+def _pmj(name: str, draw: Callable[[random.Random, int], Arrivals], order: ValueOrder) -> Subject:
+    inputs = len(order.at or ())
+    config = Pmj(
+        (PAYLOAD,) * inputs, order, memory=Shares(9, 3 * inputs * 2, 400), page_bytes=2, row_bytes=(1,) * inputs
+    )
+    return Subject(name, config, draw)
+
+
 def _asof(name: str, draw: Draw, choice: AsOf, **options: object) -> Subject:
     config = AsofJoin(choice, SCHEMAS, **options)
     return Subject(name, config, draw, ordered=config.emit == "ordered")
@@ -284,6 +312,12 @@ SUBJECTS = (
     _nway("three in a ring of bands, in order", many(3, _tenths(1)), 3, links=_RING, emit="ordered"),
     _nway("three boxes", many(3, _boxes), 3, links=_BOXES, common=(0, 0, 0)),
     _nway("four by two columns", many(4, _tenths(2)), 4, links=_TWO_COLUMNS),
+    _tpmj("two in sorted runs by keys", joined(_tenths(0), groups=3), 2, ValueOrder(), merge=Greedy()),
+    _tpmj("three boxes in sorted runs", many(3, _boxes), 3, ValueOrder((0, 0, 0), interval=True), merge=MaxFanIn(2)),
+    _tpmj("three bands in sorted runs", many(3, _tenths(1), marked=True), 3, ValueOrder((0, 0, 0), bands=_CHAIN),
+          merge=Adaptive(2), credit=1.0),
+    _pmj("two finite ones in generations", joined(_tenths(1), groups=2), ValueOrder((0, 0), bands=(Link(0, 1, BAND),))),
+    _pmj("three finite boxes in generations", many(3, _boxes), ValueOrder((0, 0, 0), interval=True)),
     _asof("as of, backward", histories(None), AsOf()),
     _asof("as of, backward, in order", histories(4), AsOf(tolerance=4), emit="ordered"),
     _asof("as of, strictly backward, keys with proof", histories(None, proof=True), AsOf(exact=False), how="inner"),

@@ -182,6 +182,10 @@ def _third(function: Function) -> Mapping[str, Any]:
     return {"on": "R.k = S.k", "tail": f"JOIN T [RANGE 5 SECONDS] ON T.k = S.k {function.usual.get('tail', '')}"}
 
 
+def _in_order_by_key(function: Function) -> Mapping[str, Any]:
+    return {"by": "k", "emit": "ordered"} if function.name == "join" else {}
+
+
 def _hold(function: Function) -> Mapping[str, Any]:
     return {"hold": "outputs" if function.name == "join" else "inputs"}  # what is not chosen anyway
 
@@ -240,6 +244,8 @@ def options() -> dict[str, Option]:
         Option('memory="64 MB"', {"memory": "64 MB"}),
         Option("cell", _cell),
         Option("hold", _hold, beside={"emit": "ordered"}),
+        Option('algorithm="tpmj"', {"algorithm": "tpmj"}, beside=_in_order_by_key),
+        Option("merge", {"algorithm": "tpmj", "merge": sj.Greedy()}, beside=_in_order_by_key),
         Option('nway="cascade"', {"nway": "cascade"}, beside=_third, many=True),
         Option('priority="id"', _ranked, {"priority": "PRIORITY BY id"}),
         Option("priority per input", lambda function: {"priority": function.each("id", None)}, _ranked(CQL)),
@@ -463,6 +469,8 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     'memory="64 MB"': _row(((*_BOTH, *RELATIONAL, AS_OF), WORKS)),
     "cell": _row(((*MATCHING, "join_best_match", "join_nearest"), WORKS)),
     "hold": _row((MATCHING, WORKS)),
+    'algorithm="tpmj"': _row((("join",), WORKS)),
+    "merge": _row((("join",), WORKS)),
     'nway="cascade"': _row((("join", *RELATIONAL), WORKS), ((AS_OF,), UNUSED)),
     'priority="id"': _row((_BOTH, WORKS), ((*RELATIONAL, AS_OF), TEXT)),
     "priority per input": _row((_BOTH, WORKS), ((*RELATIONAL, AS_OF), TEXT)),

@@ -5,6 +5,7 @@ from streamjoin.algebra.asof import AsOf, Direction
 from streamjoin.algebra.best_match import BestOf, Dominance, Near, Steps
 from streamjoin.algebra.interval import FOREVER, NEVER
 from streamjoin.algebra.lateness import Grace, LatenessPolicy, MaxDelay, Recall
+from streamjoin.algebra.merging import Adaptive, Greedy, MaxFanIn, MergeStrategy
 from streamjoin.algebra.nearest import NearestOf
 from streamjoin.algebra.policy import Emit, How, InvalidPolicy, LatePolicy, Method, Outer, OutputMode, join_type
 from streamjoin.algebra.predicate import (
@@ -29,6 +30,7 @@ from streamjoin.algebra.window import Fixed, Now, Range, Rows, Unbounded, Validi
 __all__ = [
     "FOREVER",
     "NEVER",
+    "Adaptive",
     "Aggregate",
     "AggregateFunction",
     "Arrival",
@@ -43,12 +45,15 @@ __all__ = [
     "Equals",
     "Fixed",
     "Grace",
+    "Greedy",
     "How",
     "InvalidPolicy",
     "LatePolicy",
     "LatenessPolicy",
     "MaxDelay",
+    "MaxFanIn",
     "Measure",
+    "MergeStrategy",
     "Method",
     "Near",
     "NearestOf",

@@ -16,6 +16,8 @@ ToStream = Literal["istream", "dstream", "rstream"]
 Hold = Literal["outputs", "inputs"]
 # How more than two inputs are joined: by one operator, or by one for every two.
 Nway = Literal["at once", "cascade"]
+# How a join of streams keeps its state: in sweep areas, or in sorted runs that are merged (TPMJ).
+Algorithm = Literal["auto", "tpmj"]
 LatePolicy = Literal["drop", "fail", "output", "join"]
 InvalidPolicy = Literal["fail", "drop", "output"]
 

@@ -25,6 +25,7 @@ from streamjoin.spark.stored.begun import check_goes_on
 from streamjoin.spark.stored.finish import was_finished
 from streamjoin.spark.stored.kept import StoredInput, stored_state
 from streamjoin.spark.stored.rescale import rescale_query
+from streamjoin.spark.stored.trees import StoredGroup, StoredTree, stored_trees
 
 __all__ = [
     "aggregate",
@@ -58,6 +59,7 @@ __all__ = [
 ]
 # What the command line needs of Spark beyond the public functions.
 __all__ += ["EndedBatches", "StoredInput", "buckets_by_default", "buckets_of", "check_goes_on", "errors_go_to"]
+__all__ += ["StoredGroup", "StoredTree", "stored_trees"]
 __all__ += [
     "limit_of",
     "log_no_errors",

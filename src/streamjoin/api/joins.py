@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from streamjoin.algebra import Arrival, LatenessPolicy, Predicate, Window, band, within
+from streamjoin.algebra import Arrival, LatenessPolicy, MergeStrategy, Predicate, Window, band, within
 from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
 from streamjoin.algebra.predicate import Closed, Metric
 from streamjoin.api.arguments import (
@@ -57,6 +57,8 @@ def join(
     buckets: int | None = None,
     memory: str | int | None = None,
     cell: Any = None,
+    algorithm: str = "auto",
+    merge: MergeStrategy | None = None,
     nway: str = "at once",
     priority: PerInput[ColumnLike | None] = None,
     priority_as: str = "priority",
@@ -93,6 +95,9 @@ def join(
         memory      how much memory what is kept may use in each Python process of a stream, "256 MB"; the rest goes to
                     files. By default there is no limit
         cell        the cell size of the grid that spreads joins without equality keys; a duration over times
+        algorithm   "tpmj": an inner join with emit="ordered" whose state does not fit into memory; it is kept in sorted
+                    runs, and results leave when runs are merged
+        merge       of "tpmj", when runs are merged: `MaxFanIn`, `Greedy` or `Adaptive` (the default)
         nway        of more than two frames: joined "at once", or in a "cascade" of joins of two
         priority    how urgent rows are: an integer, from 1 on urgent. Results of an urgent row leave at once, also with
                     "ordered"; urgent rows say nothing of how far an input is. None for an input without urgent rows

@@ -97,6 +97,16 @@ def recall(
 
 
 @app.command()
+def sweep(
+    quick: Annotated[bool, typer.Option("--quick", help="Short streams: to see that everything works.")] = False,
+    only: Annotated[str, typer.Option(help="Some of pages,adaptivity,traversal,pmj.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Write everything that was counted to this file.")] = None,
+) -> None:
+    """Joins in sorted runs (TPMJ), the document's experiment: page accesses of strategies, results over time."""
+    _run("run_sweep", only, quick=quick, json_path=json)
+
+
+@app.command()
 def replay(
     quick: Annotated[bool, typer.Option("--quick", help="Shorter streams.")] = False,
     only: Annotated[str, typer.Option(help="Some of the data sets: exp,pareto,bimodal,mobile,D1,...")] = "",

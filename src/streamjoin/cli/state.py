@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as json_text
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,11 +15,13 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from streamjoin import CallError
-from streamjoin.algebra import FOREVER, NEVER, TimeAxis
-from streamjoin.api import StoredInput, stored_state
+from streamjoin.algebra import FOREVER
+from streamjoin.api import StoredInput, stored_state, stored_trees
 from streamjoin.cli.complaint import complaints
 from streamjoin.cli.failure import readable_failures
 from streamjoin.cli.local_spark import local_spark
+from streamjoin.cli.merge_tree import drawn
+from streamjoin.cli.state_times import shown
 
 COLUMNS: Final = ("join", "bucket", "input", "rows", "bytes", "runs", "from", "to", "progress")
 RIGHT: Final = ("bucket", "rows", "bytes", "runs")
@@ -30,11 +31,20 @@ PIPE_WIDTH: Final = 140
 def state(
     checkpoint: Annotated[Path, typer.Argument(help="The checkpoint of a query, which may be running.")],
     json: Annotated[bool, typer.Option("--json", help="For machines: one object, times in ticks.")] = False,
+    tree: Annotated[bool, typer.Option("--tree", help='Draw the merge trees of joins with algorithm="tpmj".')] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="When Spark fails, show all that it says.")] = False,
 ) -> None:
     """Show what a query keeps: rows, bytes and their times, per join, bucket and input."""
     with complaints(), readable_failures(verbose=verbose):
         check_checkpoint(checkpoint)
+        if tree:
+            trees = stored_trees(local_spark(), str(checkpoint.resolve()))
+            if json:
+                typer.echo(json_text.dumps([{**asdict(one), "axis": one.axis.value} for one in trees], indent=2))
+                return
+            for one in trees:
+                Console(width=None if Console().is_terminal else PIPE_WIDTH).print(drawn(one))
+            return
         stored = stored_state(local_spark(), str(checkpoint.resolve()))
         if json:
             typer.echo(json_text.dumps(as_json(stored), indent=2))
@@ -101,26 +111,3 @@ def amounts(stored: Iterable[StoredInput]) -> tuple[str, str, str]:
     """Rows, bytes and runs in a reader's units."""
     sums = totals(stored)
     return f"{sums['rows']:,}", decimal(sums["bytes"]), f"{sums['runs']:,}"
-
-
-def shown(time: int | None, axis: TimeAxis) -> str:
-    """A time as a reader writes it; time stamps in UTC.
-
-    >>> shown(1_500_000, TimeAxis.TIMESTAMP), shown(1, TimeAxis.DATE), shown(7, TimeAxis.INTEGER)
-    ('1970-01-01 00:00:01.500', '1970-01-02', '7')
-    >>> shown(FOREVER, TimeAxis.DATE), shown(None, TimeAxis.DATE)
-    ('for ever', '-')
-    """
-    if time is None or time == NEVER:
-        return "-"
-    if time == FOREVER:
-        return "for ever"
-    try:
-        if axis is TimeAxis.TIMESTAMP:
-            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)
-            return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
-        if axis is TimeAxis.DATE:
-            return (date(1970, 1, 1) + timedelta(days=time)).isoformat()
-    except OverflowError:
-        pass  # beyond the years that Python knows
-    return f"{time:,}" if axis is not TimeAxis.INTEGER else str(time)

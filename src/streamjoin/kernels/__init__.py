@@ -23,6 +23,7 @@ from streamjoin.kernels.grid import NO_CELL_LIMIT, bucket_of_cells, cells_of, sp
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers, hash_lists
 from streamjoin.kernels.heaps import Heaps, Text, fold_heaps
 from streamjoin.kernels.long_sums import LongSums
+from streamjoin.kernels.merge_sweep import Bounds, place_of_key, sweep_on
 from streamjoin.kernels.multiplicity import OPERATORS, multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
@@ -56,6 +57,7 @@ __all__ = [
     "OPERATORS",
     "OVERLAP",
     "PAIRS_PER_CHUNK",
+    "Bounds",
     "Cuts",
     "Heaps",
     "LongSums",
@@ -95,6 +97,7 @@ __all__ = [
     "overlap_pairs",
     "packed_cells",
     "parts_of_validity",
+    "place_of_key",
     "prefix_lengths",
     "push_rings",
     "renumbered",
@@ -105,6 +108,7 @@ __all__ = [
     "sort_order",
     "spread_over_buckets",
     "successors",
+    "sweep_on",
     "sweep_products",
     "text_grams",
     "undominated",

@@ -22,6 +22,7 @@ from streamjoin.kernels.grid import bucket_of_cells, spread_over_buckets
 from streamjoin.kernels.hashing import combine_hashes, hash_bytes, hash_integers, hash_lists
 from streamjoin.kernels.heaps import Heaps, fold_heaps
 from streamjoin.kernels.long_sums import LongSums
+from streamjoin.kernels.merge_sweep import Bounds, Rows, place_of_key, sweep_on
 from streamjoin.kernels.multiplicity import multiplicity_sweep
 from streamjoin.kernels.neighbours import after, before, successors
 from streamjoin.kernels.overlap import overlap_pairs
@@ -57,8 +58,18 @@ def load_kernels() -> None:
         list(box_pairs(boxed, boxed, far=kind(0), reach=np.zeros(1)))
         merge_order(zero, zero, lo, np.array([0, 1]))
         list(sweep_products([(zero, lo, hi, zero, one)] * 2, timed=True))
+        link = np.ones((2, 2), np.bool_)
+        bounds = Bounds(link, np.zeros((2, 2), kind), np.ones((2, 2), kind), link, link, np.ones(2, kind))
+        here: Rows = (zero, lo, hi, zero, one)
+        for some in (None, bounds):
+            list(sweep_on([here, here], here, zero, some, (0, 1)))
+        place_of_key([zero, lo, zero, one], 0, (zero[0], lo[0], zero[0], one[0]), equal=True)
         list(expand_lists((zero, lo, hi, zero, one), (np.array([0, 1]), lo, hi, zero, one), bounded=True, timed=True))
         sort_order([np.arange(_SMALL).astype(kind)])
+    link, fraction = np.ones((2, 2), np.bool_), np.full((2, 2), 0.5)
+    whole: Rows = (zero, zero, one, zero, one)
+    bounds = Bounds(link, fraction, fraction, link, link, fraction[0])
+    list(sweep_on([whole, whole], whole, zero, bounds, (0, 1)))
     axes = np.zeros((1, 2))
     side = (zero, zero, axes, zero, one)
     list(within_pairs(side, side, radius=0.0, metric="euclidean", timed=True))

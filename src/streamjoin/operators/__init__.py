@@ -11,9 +11,11 @@ from streamjoin.operators.negative_join import NegativeJoin
 from streamjoin.operators.negative_window import NegativeWindow
 from streamjoin.operators.nway_join import NwayJoin
 from streamjoin.operators.passing import Passing
+from streamjoin.operators.pmj import Pmj
 from streamjoin.operators.row_window import RowWindow
 from streamjoin.operators.temporal_join import TemporalJoin
 from streamjoin.operators.to_stream import StreamOf
+from streamjoin.operators.tpmj import Tpmj
 from streamjoin.operators.verdict import Verdict
 from streamjoin.operators.wait import Waiting
 
@@ -33,11 +35,13 @@ __all__ = [
     "Operator",
     "Output",
     "Passing",
+    "Pmj",
     "Results",
     "RowWindow",
     "Rows",
     "StreamOf",
     "TemporalJoin",
+    "Tpmj",
     "Verdict",
     "Waiting",
 ]

@@ -50,6 +50,7 @@ A join of events over another one takes its results as a stream that is as late 
 from __future__ import annotations
 
 from streamjoin.errors import CallError
+from streamjoin.operators import Tpmj
 from streamjoin.plan.delay_of_events import EventDelay
 from streamjoin.plan.delay_of_lifetimes import LifetimesDelay
 from streamjoin.plan.physical import PhysicalPlan
@@ -66,6 +67,11 @@ def output_delay(query: Query, plan: PhysicalPlan, column: str | None = None) ->
     law = EventDelay(plan, query.relation) if events else LifetimesDelay(plan, query.relation)
     if not law.timed:
         raise CallError("this join has no time, so its results cannot be late", hint="give time= and window=")
+    if any(isinstance(node.config, Tpmj) for stage in plan.stages for node in stage.nodes):
+        raise CallError(
+            'results of algorithm="tpmj" leave when sorted runs are merged, and nobody knows when that will be',
+            hint="leave algorithm out: sweep areas give results when progress has passed them",
+        )
     for source in plan.sources:
         if isinstance(source.lateness, LargestDelay | RecallSide):
             raise CallError(

@@ -26,6 +26,7 @@ from streamjoin.operators import (
     RowWindow,
     StreamOf,
     TemporalJoin,
+    Tpmj,
 )
 from streamjoin.plan.physical import Source
 from streamjoin.plan.wording import Part, as_written, in_units
@@ -96,6 +97,30 @@ def _nway(part: Part) -> Told:
     kept = kept if join.validity else "no time: every row is kept"
     told = f"join of {len(inputs)} inputs at once, how=inner{'' if join.validity else ', without validity'}"
     return Told(told, matches, details, (kept,) * len(inputs))
+
+
+def _tpmj(part: Part) -> Told:
+    join = part.node.config
+    inputs = range(len(join.schemas))
+    keys = list(dict.fromkeys(part.called_all(number, part.binding(number).keys) for number in inputs))
+    texts = [f"equal {' = '.join(keys)}"] if any(keys) else []
+    if join.order.interval:
+        texts.append("a point that all intervals have in common")
+    texts += [_link(part, link) for link in join.order.bands]
+    for each in join.tests:
+        link = getattr(each.test, "link", None)
+        if link is not None and link.predicate is not None:
+            texts.append(_link(part, link))
+    matches = " and ".join(texts)
+    details = (
+        ("emission", "ordered, when sorted runs are merged"),
+        ("matches by", matches),
+        ("merges", f"{join.merge!r}"),
+    )
+    kept = "a row is kept in a sorted run, until a merge with the oldest finds that it has ended"
+    return Told(
+        f"join of {len(inputs)} inputs in sorted runs (tpmj), how=inner", matches, details, (kept,) * len(inputs)
+    )
 
 
 def _interval(part: Part, join: Any) -> str:
@@ -294,6 +319,7 @@ DESCRIBERS: Final[dict[type, Callable[[Part], Told]]] = {
     BestMatchJoin: _best_match,
     NegativeJoin: _negative_join,
     NwayJoin: _nway,
+    Tpmj: _tpmj,
     RowWindow: _row_window,
     NegativeWindow: _negative_window,
     Multiplicity: _multiplicity,

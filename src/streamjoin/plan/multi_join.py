@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from streamjoin.algebra import Band, Equals, How, Overlaps, Predicate, Similar
+from streamjoin.algebra import Band, Equals, How, MergeStrategy, Overlaps, Predicate, Similar
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
 from streamjoin.plan.condition import columns as columns_of
@@ -50,6 +50,7 @@ class MultiJoin(Relation):
     timed: bool = True
     hold: Hold | Literal["auto"] = "auto"
     cell: float | None = None
+    merge: MergeStrategy | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -134,6 +135,12 @@ def cascade_of(join: MultiJoin) -> Relation:
             timed=join.timed, hold=hold, cell=join.cell if gridded[number - 1] else None,
         )  # fmt: skip
     return whole
+
+
+def as_many(join: Join) -> MultiJoin:
+    """An inner join of two as one of many."""
+    between = tuple(Between(0, 1, predicate) for predicate in join.predicates)
+    return MultiJoin((join.left, join.right), between, join.theta, join.timed, join.hold, join.cell, join.merge)
 
 
 def _has_grid(predicates: Sequence[Predicate], join: MultiJoin) -> bool:

@@ -31,7 +31,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from streamjoin.algebra import Aggregate, BestOf, Direction, How, NearestOf, Outer, Predicate, Window, Within
+from streamjoin.algebra import (
+    Aggregate,
+    BestOf,
+    Direction,
+    How,
+    MergeStrategy,
+    NearestOf,
+    Outer,
+    Predicate,
+    Window,
+    Within,
+)
 from streamjoin.algebra.best_match import Compare
 from streamjoin.algebra.policy import Hold, ToStream
 from streamjoin.algebra.predicate import Closed
@@ -180,8 +191,9 @@ class Join(OfPairs):
 
     `predicates` are `Equals`, `Band`, `Overlaps` and `Within` over column names, the left child's first; `theta` is any
     further condition over the columns of both. The two children have no column name in common. `outer` says what outer,
-    semi and anti joins mean. With `timed=False` rows have no time, and match by value alone. `hold` and `cell` are how
-    to run it: what ordered emission holds back, and the size of the cells of a grid.
+    semi and anti joins mean. With `timed=False` rows have no time, and match by value alone. `hold`, `cell` and `merge`
+    are how to run it: what ordered emission holds back, the size of the cells of a grid, and whether state is kept in
+    sorted runs (TPMJ), which are merged by this strategy.
     """
 
     predicates: tuple[Predicate, ...] = ()
@@ -191,6 +203,7 @@ class Join(OfPairs):
     timed: bool = True
     hold: Hold | Literal["auto"] = "auto"
     cell: float | None = None
+    merge: MergeStrategy | None = None
 
     @property
     def decides_by(self) -> frozenset[str]:

@@ -18,12 +18,13 @@ from streamjoin.plan.lowering.choosing_joins import LOWERINGS
 from streamjoin.plan.lowering.closing import Closing
 from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed, sharing
 from streamjoin.plan.lowering.joining import JoinParts, Setting
+from streamjoin.plan.lowering.merging import check_merging
 from streamjoin.plan.lowering.multi_joins import ManySides, lower_multi_join
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.predicates import Sides
 from streamjoin.plan.lowering.recall import bound_to
 from streamjoin.plan.lowering.streams import Streams, TimeLine
-from streamjoin.plan.multi_join import MultiJoin, cascade_of
+from streamjoin.plan.multi_join import MultiJoin, as_many, cascade_of
 from streamjoin.plan.relation import EVENT_JOINS, IntervalJoin, Join, Relation, Stream, event_times, operator_of
 from streamjoin.plan.types import Fields, Typing, names_of, type_of
 from streamjoin.runtime.fragment import Entry, Inner, Node
@@ -62,7 +63,7 @@ class JoinLowering(ABC):
 
     def lower_multi_join(self, join: MultiJoin, needed: frozenset[str]) -> Lowered:
         """The tuples of a join of many."""
-        if self.negative:  # plus and minus tuples are joined two by two
+        if self.negative and join.merge is None:  # plus and minus tuples are joined two by two
             return self.lower(cascade_of(join), needed)
         asked = needed | join.decides_by
         children = [self.lower(child, asked & frozenset(child.columns)) for child in join.children]
@@ -73,6 +74,11 @@ class JoinLowering(ABC):
 
     def lower_join(self, join: Any, needed: frozenset[str]) -> Lowered:
         """The pairs of a join, whatever kind it is."""
+        if isinstance(join, Join) and join.merge is not None:
+            check_merging(join)
+            many = as_many(join)
+            self.top = many if join is self.top else self.top
+            return self.lower_multi_join(many, needed)
         wanted = [(needed | join.decides_by) & frozenset(child.columns) for child in join.children]
         times = (None, None) if isinstance(join, Join) else event_times(join) or (None, None)
         left, right = (

@@ -17,9 +17,10 @@ import pyarrow as pa
 from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Within
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.operators import NwayJoin
+from streamjoin.operators import NwayJoin, Tpmj
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.lowering.joining import JoinParts, Setting, payload_of, with_cell
+from streamjoin.plan.lowering.merging import merging
 from streamjoin.plan.lowering.predicates import Sides, bind_band, bind_key, bind_overlaps, bind_within
 from streamjoin.plan.multi_join import Between, MultiJoin, equality_classes, for_all
 from streamjoin.plan.types import Fields, Type, arrow_schema
@@ -98,8 +99,11 @@ def lower_multi_join(join: MultiJoin, sides: ManySides, needed: frozenset[str], 
         new_priority=setting.new_priority,
     )  # fmt: skip
     partitioning = choose_many_partitioning(config, bool(keys), setting.buckets, join.cell)
+    running: NwayJoin | Tpmj = config
+    if join.merge is not None:
+        running = merging(config, join.merge, setting, keyed=bool(keys))
     bindings = tuple(_binding(payload[number], number, keys, reads) for number in range(inputs))
-    return JoinParts(config, partitioning, bindings, payload, tuple(keys), "inner", ((),) * inputs)  # type: ignore[arg-type]
+    return JoinParts(running, partitioning, bindings, payload, tuple(keys), "inner", ((),) * inputs)  # type: ignore[arg-type]
 
 
 _ORDER = (Within, Band, Equals, Overlaps)

@@ -49,7 +49,8 @@ def run_join(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
     cell = cell_size(pair, predicates, times[0])
     how = join_type(joining.how)
     relation = Join(
-        left, right, (*pair.keys, *predicates), theta, how, meaning, timed, joining.checked_hold(), cell  # type: ignore[arg-type]
+        left, right, (*pair.keys, *predicates), theta, how, meaning, timed, joining.checked_hold(), cell,  # type: ignore[arg-type]
+        joining.strategy(),
     )  # fmt: skip
     return pair.run(relation, windowed=timed)
 

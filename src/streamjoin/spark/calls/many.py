@@ -201,7 +201,13 @@ def run_many(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
     )
     cell = _cell(joining, many, between, times[0])
     hold = joining.checked_hold()
-    relation = MultiJoin(parts, (*keys, *between), theta, timed, hold, cell)
+    strategy = joining.strategy()
+    if strategy is not None and way == "cascade":
+        raise CallError(
+            'algorithm="tpmj" joins all frames at once: in a cascade what each join gives would be sorted anew',
+            hint="leave nway out, or algorithm",
+        )
+    relation = MultiJoin(parts, (*keys, *between), theta, timed, hold, cell, strategy)
     _check_connected(relation)
     return many.run(cascade_of(relation) if way == "cascade" else relation, windowed=timed)
 

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 
 from pyspark.sql import SparkSession
 
-from streamjoin.algebra import Emit, InvalidPolicy, LatePolicy, Method, OutputMode, TimeAxis
-from streamjoin.algebra.policy import Hold, one_of
+from streamjoin.algebra import Adaptive, Emit, InvalidPolicy, LatePolicy, MergeStrategy, Method, OutputMode, TimeAxis
+from streamjoin.algebra.policy import Algorithm, Hold, one_of
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.spark.session import PARTITIONS
 from streamjoin.spark.told import context_of
@@ -149,6 +149,29 @@ class Joining(Options):
     cell: Any = None
     priority: Any = None
     new_priority: Any = None
+    algorithm: str = "auto"
+    merge: Any = None
+
+    def strategy(self) -> MergeStrategy | None:
+        """How sorted runs are merged; None where state is kept in sweep areas."""
+        if one_of(self.algorithm, Algorithm, "algorithm") == "auto":
+            if self.merge is not None:
+                raise CallError(
+                    f"merge={self.merge!r} says how sorted runs are merged, and there are none",
+                    hint='give algorithm="tpmj"',
+                )
+            return None
+        if self.hold != "auto":
+            raise CallError(
+                f'hold={self.hold!r} says what waits for order, and with algorithm="tpmj" results leave in order of '
+                "themselves",
+                hint="leave hold out",
+            )
+        if self.merge is not None and not isinstance(self.merge, MergeStrategy):
+            raise CallError(
+                f"merge must be a strategy, got {self.merge!r}", hint="sj.MaxFanIn(), sj.Greedy() or sj.Adaptive()"
+            )
+        return Adaptive() if self.merge is None else self.merge
 
     def checked_hold(self) -> Any:
         """What ordered emission holds back."""

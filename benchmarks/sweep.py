@@ -1,0 +1,312 @@
+"""The document's experiment with TPMJ: page accesses, results over time, adaptivity, the order of merges.
+
+pages        one join of four inputs against a cascade of joins of two, by MaxFanIn and Greedy: page accesses, the
+             document's counts beside them, and results over time (its Figure 2)
+adaptivity   sources that switch between 1 and 10 ms every 20 s: three strategies, delay and memory (its Figure 3)
+traversal    all groups there, a small fan-in: merges in postorder against level order
+pmj          two finite inputs of 4M rows at 64 MB against the join in memory (`sweep_pmj`): this one is timed
+
+Everything else goes by a simulated clock (see `sweep_experiment`), so figures are the same on every machine. Results
+of all variants are compared before anything is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks import sweep_pmj
+from benchmarks.environments import ROOT
+from benchmarks.errors import BenchmarkError
+from benchmarks.line_plot import Line, Plot
+from benchmarks.race import Verdict
+from benchmarks.sweep_experiment import (
+    MEMORY,
+    QUICK_SIZE,
+    SIZE,
+    Plan,
+    alternating,
+    cascade,
+    nway,
+    permutations,
+    steady,
+)
+from streamjoin.algebra.merging import Adaptive, Greedy, MaxFanIn
+
+QUESTIONS: Final = ("pages", "adaptivity", "traversal", "pmj")
+SEED: Final = 0
+FOLDER: Final = ROOT / "build" / "sweep"
+EXPECTED: Final = 626_606  # results, over eight seeds by brute force; the document counted 631,130
+GIVE_OR_TAKE: Final = 9_000
+DOCUMENT: Final = {
+    "MaxFanIn, n-way": 42_004,
+    "MaxFanIn, cascade": 227_872,
+    "Greedy, n-way": 107_214,
+    "Greedy, cascade": 492_240,
+}
+FIRST_RESULT: Final = 10.0  # seconds, as the document's Figure 2 shows it
+FULL_FAN_IN: Final = 100
+GREEDY_FAN_IN: Final = 8
+SMALL_FAN_IN: Final = 3
+COLOURS: Final = ("#1b6ca8", "#d1495b", "#2e8b57", "#8a5a00", "#7a4fa3", "#666666")
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What a question gave."""
+
+    verdicts: list[Verdict]
+    table: Table
+    plots: dict[str, Plot]
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"figures": self.figures, "verdicts": [verdict.to_json() for verdict in self.verdicts]}
+
+
+def outcomes(asked: Sequence[str], quick: bool, say: Say) -> Iterator[tuple[str, list[Verdict], Any, Table]]:
+    """One after another; plots are written."""
+    asking = {"pages": pages, "adaptivity": adaptivity, "traversal": traversal, "pmj": pmj}
+    for name in asked:
+        outcome = asking[name](QUICK_SIZE if quick else SIZE, say)
+        folder = folder_of(quick)
+        folder.mkdir(parents=True, exist_ok=True)
+        for plot, drawn in outcome.plots.items():
+            (folder / f"{plot}.svg").write_text(drawn.svg())
+        yield name, outcome.verdicts, outcome, outcome.table
+
+
+def folder_of(quick: bool) -> Path:
+    """Where plots go."""
+    return FOLDER / "quick" if quick else FOLDER
+
+
+def check_equal(plans: dict[str, Plan]) -> int:
+    """All variants have the same results; how many."""
+    (first, one), *others = plans.items()
+    whole = one.curve.everything()
+    for name, other in others:
+        if not np.array_equal(whole, other.curve.everything()):
+            raise BenchmarkError(f"{first} and {name} have different results: nothing else counts")
+    return len(whole)
+
+
+# -- page accesses -----------------------------------------------------------------------------------------------------
+
+
+def pages(size: int, say: Say) -> Outcome:
+    """The first experiment."""
+    lows, arrival = permutations(SEED, size), steady(size)
+    plans: dict[str, Plan] = {}
+    variants: dict[str, Callable[[], Plan]] = {
+        "MaxFanIn, n-way": lambda: nway(MaxFanIn(FULL_FAN_IN)),
+        "MaxFanIn, cascade": lambda: cascade(MaxFanIn(FULL_FAN_IN)),
+        "Greedy, n-way": lambda: nway(Greedy(GREEDY_FAN_IN)),
+        "Greedy, cascade": lambda: cascade(Greedy(GREEDY_FAN_IN)),
+        "Greedy, n-way, spared": lambda: nway(Greedy(GREEDY_FAN_IN), spare=True),
+        # What it would be if a greedy merge took all that had come.
+        f"Greedy, cascade, fan-in {FULL_FAN_IN}": lambda: cascade(Greedy(FULL_FAN_IN)),
+    }
+    for name, make in variants.items():
+        say(f"{name} ...")
+        plans[name] = make().run(lows, arrival)
+    count = check_equal(plans)
+    computable = np.sort(np.concatenate(plans["MaxFanIn, n-way"].curve.starts))
+    figures = {name: _figures(plan, computable, size) for name, plan in plans.items()}
+    verdicts = [] if size != SIZE else _verdicts(count, plans, figures)
+    return Outcome(verdicts, _pages_table(count, figures), {"figure2": _figure2(plans, computable)}, figures)
+
+
+def _figures(plan: Plan, computable: Any, size: int) -> dict[str, Any]:
+    first, left = plan.curve.results[0][0], np.array(plan.curve.results)
+    ticks = np.arange(size // 4, size + 1, max(1, size // 100))
+    by_then = np.searchsorted(computable, ticks, side="right")
+    gone = np.concatenate([[0], left[:, 1]])[np.searchsorted(left[:, 0], ticks, side="right")]
+    return {
+        "accesses": plan.pages,
+        "read": plan.figure("pages_read"),
+        "written": plan.figure("pages_written"),
+        "merges": plan.figure("merges"),
+        "first_result": first / 1000,
+        "share": float((gone / np.maximum(1, by_then)).mean()),
+        "last_result": left[-1, 0] / 1000,
+    }
+
+
+def _verdicts(count: int, plans: dict[str, Plan], figures: dict[str, Any]) -> list[Verdict]:
+    most, least = (figures[f"MaxFanIn, {way}"]["accesses"] for way in ("cascade", "n-way"))
+    more, fewer = (figures[f"Greedy, {way}"]["accesses"] for way in ("cascade", "n-way"))
+    spared, document = figures["Greedy, n-way, spared"]["accesses"], DOCUMENT["MaxFanIn, n-way"]
+    off = abs(least / document - 1)
+    return [
+        Verdict(
+            "results", abs(count - EXPECTED), GIVE_OR_TAKE, f"{count:,} results, expected {EXPECTED:,}", at_most=True
+        ),
+        Verdict(
+            "MaxFanIn, n-way", off, 0.03, f"{least:,} page accesses, {off:.1%} from {document:,}", at_most=True
+        ),
+        Verdict("MaxFanIn, cascade / n-way", most / least, 5.3, f"{most / least:.2f} times fewer accesses"),
+        Verdict("Greedy, cascade / n-way", more / fewer, 4.6, f"{more / fewer:.2f} times fewer accesses"),
+        Verdict("Greedy, n-way, spared", spared, 80_000, f"{spared:,} page accesses", at_most=True),
+    ]  # fmt: skip
+
+
+def _pages_table(count: int, figures: dict[str, Any]) -> Table:
+    table = Table(title=f"Page accesses, {count:,} results, equal in all variants")
+    table.add_column("")
+    for heading in ("accesses", "document", "read", "written", "merges", "first result, s", "share that has left"):
+        table.add_column(heading, justify="right")
+    for name, each in figures.items():
+        document = DOCUMENT.get(name)
+        table.add_row(
+            name, f"{each['accesses']:,}", "" if document is None else f"{document:,}", f"{each['read']:,}",
+            f"{each['written']:,}", f"{each['merges']:,}", f"{each['first_result']:.1f}", f"{each['share']:.0%}",
+        )  # fmt: skip
+    return table
+
+
+def _figure2(plans: dict[str, Plan], computable: Any) -> Plot:
+    lines = []
+    for (name, plan), colour in zip(plans.items(), COLOURS, strict=False):
+        lines.append(Line(name, [(0, 0), *((clock / 1000, count) for clock, count in plan.curve.results)], colour))
+    ticks = np.linspace(0, computable[-1], 101)
+    by_then = np.searchsorted(computable, ticks, side="right")
+    points = [(float(at) / 1000, float(there)) for at, there in zip(ticks, by_then, strict=True)]
+    lines.append(Line("computable by then", points, "#bbbbbb", dashed=True))
+    words = [
+        "Figure 2 of the document: results over time. A merge thread of 1.4 pages per ms. "
+        f"The document's first results come after {FIRST_RESULT:g} s."
+    ]
+    return Plot("results over time", "seconds", "results", lines, words, linear=True)
+
+
+# -- adaptivity --------------------------------------------------------------------------------------------------------
+
+
+def adaptivity(size: int, say: Say) -> Outcome:
+    """The second experiment."""
+    lows, arrival = permutations(SEED, size), alternating(size)
+    plans: dict[str, Plan] = {}
+    for strategy in (MaxFanIn(GREEDY_FAN_IN), Greedy(GREEDY_FAN_IN), Adaptive(GREEDY_FAN_IN)):
+        name = type(strategy).__name__
+        say(f"{name} ...")
+        plans[name] = nway(strategy, ahead=MEMORY).run(lows, arrival)
+    count = check_equal(plans)
+    figures = {}
+    for name, plan in plans.items():
+        delay = np.concatenate(plan.curve.delays) / 1000
+        used = np.array([used for _, used in plan.curve.memory])
+        figures[name] = {
+            "accesses": plan.pages, "merges": plan.figure("merges"), "delay": float(delay.mean()),
+            "median": float(np.median(delay)), "largest": float(delay.max()), "memory": float(used.max()),
+            "mean_memory": float(used.mean()),
+        }  # fmt: skip
+    table = Table(title=f"1 and 10 ms in turns of 20 s, {count:,} results, equal in all variants")
+    table.add_column("")
+    for heading in ("accesses", "merges", "delay, mean s", "median", "largest", "memory, largest MB", "mean"):
+        table.add_column(heading, justify="right")
+    for name, each in figures.items():
+        table.add_row(
+            name, f"{each['accesses']:,}", f"{each['merges']}", f"{each['delay']:.1f}", f"{each['median']:.1f}",
+            f"{each['largest']:.1f}", f"{each['memory'] / 1e6:.2f}", f"{each['mean_memory'] / 1e6:.2f}",
+        )  # fmt: skip
+    verdicts = []
+    if size == SIZE:
+        low, middle, high = (figures[name]["accesses"] for name in ("MaxFanIn", "Adaptive", "Greedy"))
+        verdicts = [
+            Verdict("Adaptive, accesses beside Greedy", high / middle, 1.0, f"{middle:,} of {low:,} to {high:,}"),
+            Verdict(
+                "Adaptive, delay beside MaxFanIn", figures["MaxFanIn"]["delay"] / figures["Adaptive"]["delay"], 1.0,
+                f"{figures['Adaptive']['delay']:.1f} s on average, MaxFanIn {figures['MaxFanIn']['delay']:.1f}, "
+                f"Greedy {figures['Greedy']['delay']:.1f}",
+            ),
+        ]  # fmt: skip
+    return Outcome(verdicts, table, _figure3(plans), figures)
+
+
+def _figure3(plans: dict[str, Plan]) -> dict[str, Plot]:
+    words = ["Figure 3 of the document: an element per 1 ms and per 10 ms, in turns of 20 s; four inputs at once."]
+    results, memory = [], []
+    for (name, plan), colour in zip(plans.items(), COLOURS, strict=False):
+        left = [(0.0, 0), *plan.curve.results]
+        results.append(Line(name, [(clock / 1000, count) for clock, count in left], colour))
+        memory.append(Line(name, _thin([(clock / 1000, used / 1e6) for clock, used in plan.curve.memory]), colour))
+    return {
+        "figure3_results": Plot("results over time", "seconds", "results", results, words, linear=True),
+        "figure3_memory": Plot("memory", "seconds", "MB: lists, pages, alive, results", memory, words, linear=True),
+    }
+
+
+def _thin(points: list[tuple[float, float]], most: int = 400) -> list[tuple[float, float]]:
+    """The largest of every few neighbours, so that peaks stay."""
+    step = -(-len(points) // most)
+    return [max(points[at : at + step], key=lambda point: point[1]) for at in range(0, len(points), step)]
+
+
+# -- the order of merges -----------------------------------------------------------------------------------------------
+
+
+def traversal(size: int, say: Say) -> Outcome:
+    """Postorder against level order: how much has left after how many accesses."""
+    lows, arrival = permutations(SEED, size), steady(size)
+    plans: dict[str, Plan] = {}
+    for order in ("postorder", "level order"):
+        say(f"{order} ...")
+        plan = nway(MaxFanIn(SMALL_FAN_IN, traversal=order))  # type: ignore[arg-type]
+        plan.waits = True
+        plans[order] = plan.run(lows, arrival)
+    count = check_equal(plans)
+    figures = {}
+    for order, plan in plans.items():
+        at = np.array(plan.curve.accesses)
+        end = at[-1, 0]
+        half = int(at[at[:, 0] <= end / 2, 1].max(initial=0))
+        steps = np.diff(np.concatenate([at[:, 0], [end]]))
+        figures[order] = {
+            "accesses": plan.pages, "half": half / count, "mean": float((at[:, 1] * steps).sum() / (count * end)),
+        }  # fmt: skip
+    table = Table(title=f"Fan-in {SMALL_FAN_IN}, merges when all groups are there, {count:,} results, equal in both")
+    for heading in ("", "accesses", "left after half of them", "on average"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for order, each in figures.items():
+        table.add_row(order, f"{each['accesses']:,}", f"{each['half']:.0%}", f"{each['mean']:.0%}")
+    lines = [
+        Line(order, [(0, 0), *((float(a), float(b)) for a, b in plan.curve.accesses)], colour)
+        for (order, plan), colour in zip(plans.items(), COLOURS, strict=False)
+    ]
+    words = ["What has left after so many page accesses, when merging begins with all groups there."]
+    plot = Plot("postorder and level order", "page accesses", "results", lines, words, linear=True)
+    mean = [figures[order]["mean"] for order in plans]
+    verdicts = []
+    if size == SIZE:
+        text = f"{mean[0]:.1%} of the results have left on average, in level order {mean[1]:.1%}"
+        verdicts = [Verdict("postorder beside level order", mean[0] / max(mean[1], 1e-9), 1.0, text)]
+    return Outcome(verdicts, table, {"traversal": plot}, figures)
+
+
+# -- finite inputs -----------------------------------------------------------------------------------------------------
+
+
+def pmj(size: int, say: Say) -> Outcome:
+    """PMJ beside the join in memory."""
+    quick = size != SIZE
+    rows = sweep_pmj.QUICK_ROWS if quick else sweep_pmj.ROWS
+    memory, merged = sweep_pmj.compare(rows, 1 if quick else sweep_pmj.REPETITIONS, say)
+    if memory.results != merged.results:
+        raise BenchmarkError(f"{memory.results:,} results in memory, {merged.results:,} in generations")
+    ratio = memory.median / merged.median
+    table = Table(title=f"2 x {rows:,} rows, {sweep_pmj.MEMORY >> 20} MB, {memory.results:,} results")
+    for heading in ("", "seconds", "generations", "early results"):
+        table.add_column(heading, justify="right" if heading else "left")
+    table.add_row("in memory", f"{memory.median:.2f}", "", "")
+    table.add_row("pmj", f"{merged.median:.2f}", str(merged.generations), f"{merged.early / merged.results:.1%}")
+    text = f"{ratio:.2f} of the join in memory ({merged.median:.2f} s against {memory.median:.2f} s)"
+    figures = {"memory": memory.seconds, "pmj": merged.seconds, "early": merged.early, "results": merged.results}
+    return Outcome([] if quick else [Verdict("pmj beside in memory", ratio, 0.8, text)], table, {}, figures)

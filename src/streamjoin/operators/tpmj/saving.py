@@ -1,0 +1,87 @@
+"""How a merge tree is saved: its groups by their parts, how far results have left, and where a merge stands.
+
+    rows<input>/<part>    rows, as they were when they were first stored
+
+Pages are not saved. Whoever restores a tree makes each run again: it sorts the parts one by one, leaves behind what the
+run's last merge left behind, and merges them. A merge that was under way is begun again and taken as many steps as it
+had come, before anything else happens: then it stands where it stood, page by page, with the results found so far.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from streamjoin.operators.tpmj.cursors import Cursor, merged
+from streamjoin.operators.tpmj.groups import Group, Parts, StoredRun, labelled
+from streamjoin.operators.tpmj.lists import blob_name, rows_from_bytes, rows_to_bytes, thinned
+from streamjoin.state import Blobs, Snapshot
+
+if TYPE_CHECKING:
+    from streamjoin.operators.tpmj.tree import Tree
+
+
+def tree_snapshot(tree: Tree) -> Snapshot:
+    """What a tree needs to go on elsewhere."""
+    makers: dict[str, Any] = {}
+    groups = []
+    for group in tree.groups:
+        runs = []
+        for number, run in enumerate(group.runs):
+            makers |= {
+                blob_name(number, part): partial(_part_bytes, run, label) for label, part in enumerate(run.parts.names)
+            }
+            runs.append({
+                "parts": list(run.parts.names), "stored": list(run.parts.stored), "rows": run.rows,
+                "width": run.width, "page_rows": run.pages.page_rows,
+            })  # fmt: skip
+        groups.append({"e": group.e, "cut": group.cut, "level": group.level, "runs": runs})
+    merge = None
+    if tree.merge is not None:
+        positions = [[cursor.number, cursor.page, cursor.at] for phase in tree.merge.phases for cursor in phase]
+        merge = {"block": list(tree.block), "steps": tree.merge.steps, "positions": positions}
+    manifest = {"s": tree.s, "credit": tree.credit, "load": tree.load, "groups": groups, "merge": merge}
+    return Snapshot(manifest, Blobs(makers))
+
+
+def _part_bytes(run: StoredRun, number: int) -> bytes:
+    return rows_to_bytes(run.part(number))
+
+
+def restore_tree(tree: Tree, snapshot: Snapshot) -> None:
+    """The inverse of `tree_snapshot`."""
+    manifest = snapshot.manifest
+    tree.s, tree.credit, tree.load = manifest["s"], manifest["credit"], manifest["load"]
+    tree.redoing = True
+    tree.store.clear()  # files of whoever ran the bucket before
+    tree.groups = []
+    for entry in manifest["groups"]:
+        runs = tuple(_remade(tree, number, run, entry["cut"], snapshot) for number, run in enumerate(entry["runs"]))
+        tree.groups.append(Group(runs, entry["e"], entry["cut"], entry["level"]))
+    tree.merge = None
+    if manifest["merge"] is not None:
+        first, behind = manifest["merge"]["block"]
+        tree.start((first, behind))
+        assert tree.merge is not None
+        for _ in range(manifest["merge"]["steps"]):
+            tree.merge.step()
+    tree.redoing = False
+
+
+def _remade(tree: Tree, number: int, entry: dict[str, Any], cut: int, snapshot: Snapshot) -> StoredRun:
+    """A run from its parts, one of which is in memory at a time."""
+    order, page_rows = tree.join.order, entry["page_rows"]
+    parts = Parts.plain(entry["parts"], entry["stored"])
+    cursors = []
+    for label, part in enumerate(parts.names):
+        rows, _ = thinned(labelled(rows_from_bytes(snapshot.blobs[blob_name(number, part)]), label), cut)
+        if rows is not None and len(rows):
+            cursors.append(Cursor(number, tree.store.write(order.sorted(number, rows), page_rows)))
+    writer = tree.store.writer(page_rows, sum(cursor.run.rows for cursor in cursors))
+    if cursors:
+        ahead = max(1, tree.shares.pages // (tree.page_bytes * len(cursors)))
+        for rows in merged(cursors, ahead, order.columns):
+            writer.append(rows)
+    for cursor in cursors:
+        cursor.run.delete()
+    return StoredRun(writer.close(), parts, entry["width"])

@@ -1,0 +1,51 @@
+"""Joins whose state is kept in sorted runs (TPMJ): what they can be, and their operator."""
+
+from __future__ import annotations
+
+from streamjoin.algebra import MergeStrategy
+from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.operators import NwayJoin, Tpmj
+from streamjoin.operators.tpmj import value_order
+from streamjoin.plan.lowering.joining import Setting
+from streamjoin.plan.relation import Join
+
+
+def check_merging(join: Join) -> None:
+    """Refuse a join of two that a merge cannot decide."""
+    if join.how != "inner":
+        raise UnsupportedError(
+            f'how={join.how!r} with algorithm="tpmj": a merge finds pairs, and nobody notes which rows were in none',
+            hint='use how="inner", or leave algorithm out',
+        )
+
+
+def merging(config: NwayJoin, strategy: MergeStrategy, setting: Setting, *, keyed: bool) -> Tpmj:
+    """The operator that joins the same in sorted runs."""
+    if not config.validity:
+        raise CallError(
+            'algorithm="tpmj" joins over time: it forgets rows that have ended, and gives results in order of time',
+            hint="give time= and window=, or leave algorithm out",
+        )
+    if setting.unknown_ends:
+        raise UnsupportedError(
+            'algorithm="tpmj" with row windows, or above another operator: rows are sorted and written before their '
+            "ends are known",
+            hint="use time windows, directly over streams; or leave algorithm out",
+        )
+    if setting.prioritised:
+        raise UnsupportedError(
+            'priorities with algorithm="tpmj": results leave when runs are merged, so none could leave at once',
+            hint="leave priority out, or algorithm",
+        )
+    if setting.emit != "ordered":
+        raise CallError(
+            'algorithm="tpmj" gives results in order, when runs are merged: it has no eager way',
+            hint='give emit="ordered", or leave algorithm out',
+        )
+    if not config.links and config.common is None and not keyed:
+        raise UnsupportedError(
+            'algorithm="tpmj" sorts rows by a value, and here nothing but time decides who matches',
+            hint="give by= or where=, or leave algorithm out",
+        )
+    order, tests = value_order(config.graph, keyed=keyed)
+    return Tpmj(config.schemas, order, tests, strategy, config.late)

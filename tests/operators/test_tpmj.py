@@ -1,0 +1,60 @@
+"""Joins in sorted runs against brute force, over many seeds, with budgets of a few rows; and the document's experiment.
+
+STREAMJOIN_SIMULATOR_RUNS says how many; `python -m tests.tpmj_simulator --runs 2000` goes on without pytest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from streamjoin.algebra.merging import Greedy, MaxFanIn
+from tests.tpmj_simulator import draw_case, simulate
+
+RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 5
+PARTS = 10
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_oracle_simulator_of_sorted_runs(part: int) -> None:
+    """Seeds are dealt out like cards. All of a part run, so that one failure does not hide another."""
+    failures = []
+    for seed in range(part, RUNS, PARTS):
+        try:
+            simulate(seed)
+        except AssertionError as error:
+            failures.append(str(error))
+    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+
+
+def test_the_drawn_cases_cover_everything() -> None:
+    """Over the first 1000 seeds everything that a case can be occurs."""
+    counts: Counter = Counter()
+    for case in map(draw_case, range(1000)):
+        counts.update([
+            ("inputs", case.inputs), ("kind", case.kind), ("strategy", type(case.merge).__name__),
+            ("regime", case.regime), ("restarts", case.trouble > 0), ("files", case.scratch is not None),
+        ])  # fmt: skip
+    wanted = [("inputs", number) for number in (2, 3, 4, 5)]
+    wanted += [("strategy", name) for name in ("MaxFanIn", "Greedy", "Adaptive")]
+    wanted += [("restarts", True), ("files", True), ("regime", "late"), ("kind", "chain"), ("kind", "overlap")]
+    for each in wanted:
+        assert counts[each] >= 50, each
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="takes minutes unless compiled")
+def test_page_accesses_of_the_experiment() -> None:
+    """A tenth of the document's streams: every page of MaxFanIn is written once and read once; all have one result."""
+    from benchmarks.sweep_experiment import nway, permutations, steady
+
+    size = 10_000
+    lows = permutations(3, size)
+    full = nway(MaxFanIn()).run(lows, steady(size))
+    greedy = nway(Greedy(8)).run(lows, steady(size))
+    spared = nway(Greedy(8), spare=True).run(lows, steady(size))
+    assert full.figure("pages_read") == full.figure("pages_written") >= 4 * size / 19
+    assert full.figure("merges") == 1
+    assert spared.pages < greedy.pages
+    assert full.curve.count == greedy.curve.count == spared.curve.count > 0
