@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import Band
-from streamjoin.operators import Operator, Pmj, TemporalJoin
+from streamjoin.operators import Operator, TemporalJoin
 from streamjoin.operators.contract import Output, Results
+from streamjoin.operators.pmj import Pmj
 from streamjoin.operators.probing import Graph
 from streamjoin.operators.tpmj import value_order
 from streamjoin.state import Batch, Matching

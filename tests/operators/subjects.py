@@ -16,12 +16,12 @@ from streamjoin.operators import (
     Judging,
     NearestJoin,
     NwayJoin,
-    Pmj,
     TemporalJoin,
     Tpmj,
     Verdict,
 )
 from streamjoin.operators.contract import side_by_side
+from streamjoin.operators.pmj import Pmj
 from streamjoin.operators.tpmj import Shares, ValueOrder
 from streamjoin.state import Batch, GridAxis, KeyTest, Matching, ValueTest
 from streamjoin.state.links import Link

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from streamjoin.algebra import Band, Overlaps
-from streamjoin.operators import NwayJoin, Operator, Pmj, Results
+from streamjoin.operators import NwayJoin, Operator, Results
+from streamjoin.operators.pmj import Pmj
 from streamjoin.operators.tpmj import Shares, value_order
 from streamjoin.state import Batch
 from streamjoin.state.links import Link

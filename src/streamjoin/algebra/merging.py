@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streamjoin.algebra.policy import one_of
-from streamjoin.errors import CallError
+from streamjoin.errors import CallError, says_what_fits
 
 Traversal = Literal["postorder", "level order"]
 Block = tuple[int, int]  # the first group, and the one behind the last
@@ -49,6 +49,7 @@ class MergeStrategy(ABC):
         return False
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class MaxFanIn(MergeStrategy):
     """Merge when a merge is full. Where several are, by `traversal`: the oldest groups first, which are highest in the
@@ -64,7 +65,7 @@ class MaxFanIn(MergeStrategy):
     traversal: Traversal = "postorder"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        MergeStrategy.__post_init__(self)
         one_of(self.traversal, Traversal, "traversal")
 
     def choose(self, levels: Sequence[int], fan_in: int, load: float) -> Block | None:
@@ -85,6 +86,7 @@ class MaxFanIn(MergeStrategy):
         return None
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class Greedy(MergeStrategy):
     """Merge the flank with as many of its neighbours as a merge can take, whenever there is time.
@@ -100,6 +102,7 @@ class Greedy(MergeStrategy):
         return True
 
 
+@says_what_fits
 @dataclass(frozen=True)
 class Adaptive(MergeStrategy):
     """Greedy, or MaxFanIn while merging greedily would take more than the share `high` of the time there is.
@@ -111,7 +114,7 @@ class Adaptive(MergeStrategy):
     high: float = 0.5
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        MergeStrategy.__post_init__(self)
         if not self.high > 0:
             raise CallError(f"high is a share of the time, above 0, got {self.high!r}")
 
