@@ -12,7 +12,7 @@ from rich.table import Table
 from benchmarks.environments import ROOT
 from benchmarks.line_plot import Line, Plot
 from benchmarks.priority_lanes.arrivals import STEP
-from benchmarks.priority_lanes.overload import FREE_RUN, LANES_RUN, LIMITED_RUN, Outcome
+from benchmarks.priority_lanes.overload import BATCH_SECONDS, FREE_RUN, LANES_RUN, LIMITED_RUN, Outcome
 from benchmarks.priority_lanes.waits import LaneRun, percentile
 from benchmarks.tables import new_table
 
@@ -60,7 +60,7 @@ def plot_of(outcome: Outcome) -> Plot:
     found = outcome.calibration
     words = [
         f"Spark on two cores, {found.rate:,.0f} rows a second, 1.5 times what it can do, of which 1% are urgent; "
-        f"micro-batches of at most 2 s where there is a limit (./sj bench lanes)."
+        f"a limit is one for micro-batches of {BATCH_SECONDS:g} s at most (./sj bench lanes)."
     ]
     return Plot("How long results wait in an overload", "second of arrival", "seconds", lines, words)
 
