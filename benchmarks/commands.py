@@ -40,8 +40,7 @@ from benchmarks import (
 )
 from benchmarks.environments import peers_python, requirements_of
 from benchmarks.lifetimes_run import QUICK, Effort
-from benchmarks.priority_lanes import overload
-from benchmarks.priority_lanes import report as lanes_report
+from benchmarks.priority_lanes.command import run_lanes as run_lanes
 from benchmarks.priority_room import questions as priority
 from benchmarks.race import Verdict
 from benchmarks.reporting import Outcomes, check_repetitions, circumstances, introduce, progress, questions_of, reported
@@ -211,18 +210,6 @@ def run_priority(console: Console, *, quick: bool, only: Sequence[str], json_pat
     return reported(console, report, lambda folder: _priority_outcomes(console, asked, quick), json_path)
 
 
-def run_lanes(
-    console: Console, *, quick: bool, seconds: float | None, only: Sequence[str], json_path: Path | None
-) -> list[Verdict]:
-    """`streamjoin bench lanes`: urgent rows under overload on Spark; a plot goes to build/lanes."""
-    questions_of(only, ("overload",))
-    usual = overload.QUICK if quick else overload.FULL
-    effort = replace(usual, seconds=usual.seconds if seconds is None else seconds)
-    report = {"command": "lanes", "quick": quick, **asdict(effort), **circumstances([])}
-    introduce(console, report, f"{effort.seconds:g} s of overload in each of three runs")
-    return reported(console, report, lambda folder: _lanes_outcomes(console, effort, quick, folder), json_path)
-
-
 def run_house(
     console: Console, *, quick: bool, against: str, rounds: int | None, only: Sequence[str], json_path: Path | None
 ) -> list[Verdict]:
@@ -332,14 +319,6 @@ def _priority_outcomes(console: Console, asked: Sequence[str], quick: bool) -> O
     with progress(console) as say:
         yield from priority.outcomes(asked, quick, say)
     console.print(f"plots: {priority.folder_of(quick) / 'index.html'}", highlight=False, soft_wrap=True)
-
-
-def _lanes_outcomes(console: Console, effort: overload.Effort, quick: bool, folder: Path) -> Outcomes:
-    with progress(console) as say:
-        outcome = overload.measure(effort, folder, say)
-    plot = lanes_report.write_plot(outcome, quick)
-    yield "overload", outcome.verdicts, outcome, lanes_report.table_of(outcome)
-    console.print(f"plot: {plot}", highlight=False, soft_wrap=True)
 
 
 def _replay_outcomes(console: Console, asked: Sequence[str], quick: bool, folder: Path) -> Outcomes:

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from benchmarks import commands
 from benchmarks.errors import BenchmarkError, UnequalResultsError
 from benchmarks.priority_lanes import report
 from benchmarks.priority_lanes.arrivals import (
@@ -25,9 +27,11 @@ from benchmarks.priority_lanes.arrivals import (
     steps_of,
     write_files,
 )
+from benchmarks.priority_lanes.command import run_lanes
 from benchmarks.priority_lanes.model import Load, Policy, modelled
 from benchmarks.priority_lanes.overload import FREE_RUN, LANES_RUN, LIMITED_RUN, Calibration, Outcome
 from benchmarks.priority_lanes.waits import Came, LaneBatch, LaneRun, check_same, percentile
+from streamjoin.cli import app
 
 
 class TestArrivals:
@@ -186,6 +190,14 @@ class TestWaits:
         none, two = {"first": None, "last": None, "count": 0}, {"first": 4, "last": 5, "count": 2}
         made = LaneBatch.of({**told, "urgent": none, "normal": two})
         assert (made.urgent, made.normal, made.ended) == (None, Came(4, 5, 2), 1.5)
+
+
+def test_the_command_knows_its_options_and_refuses_no_time_at_all() -> None:
+    """What it does with them needs Spark: `./sj bench lanes --quick`."""
+    assert commands.run_lanes is run_lanes
+    refused = CliRunner().invoke(app, ["bench", "lanes", "--quick", "--seconds", "0"])
+    assert refused.exit_code == 2
+    assert "--seconds" in refused.output
 
 
 class TestOutcome:
