@@ -40,6 +40,7 @@ from benchmarks import (
 )
 from benchmarks.environments import peers_python, requirements_of
 from benchmarks.lifetimes_run import QUICK, Effort
+from benchmarks.priority_lanes.command import run_lanes as run_lanes
 from benchmarks.priority_room import questions as priority
 from benchmarks.race import Verdict
 from benchmarks.reporting import Outcomes, check_repetitions, circumstances, introduce, progress, questions_of, reported
