@@ -50,7 +50,7 @@ DOCUMENT: Final = {
     "Greedy, cascade": 492_240,
 }
 FIRST_RESULT: Final = 10.0  # seconds, as the document's Figure 2 shows it
-FULL_FAN_IN: Final = 100
+FULL_FAN_IN: Final = 90
 GREEDY_FAN_IN: Final = 8
 SMALL_FAN_IN: Final = 3
 COLOURS: Final = ("#1b6ca8", "#d1495b", "#2e8b57", "#8a5a00", "#7a4fa3", "#666666")
