@@ -117,6 +117,21 @@ def test_keys_of_several_types_meet_in_a_common_one(spark: SparkSession, order: 
     assert [(row.b, row.e) for row in joined.select("b", "e").collect()] == [(large + 1, large + 1)]
 
 
+def test_a_common_type_that_tells_more_apart_is_refused(spark: SparkSession) -> None:
+    """Without ANSI an int and a float are compared as floats, and 2^24 + 1 is none."""
+    kinds, values = ("int", "float", "double"), (2**24 + 1, 2.0**24, 2.0**24)
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        frames = [spark.createDataFrame([(value,)], f"k {kind}") for value, kind in zip(values, kinds, strict=True)]
+        where = sj.equals("k", of=(0, 1)) & sj.equals("k", of=(1, 2))
+        with pytest.raises(sj.CallError, match="int, is compared as float with one column, and as double with all"):
+            sj.join(frames, where=where)
+        assert len(sj.join(frames, where=where, nway="cascade").collect()) == 1
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+
+
 def test_streaming_equals_batch(spark: SparkSession, tmp_path: Path) -> None:
     """Three streams, several micro-batches, a mixed predicate over four buckets."""
     streams = []

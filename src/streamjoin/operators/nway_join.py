@@ -23,7 +23,7 @@ that is enumerated, is `probing`.
 Ordered emission holds back results, or inputs (see `ordering`). Ends may be unknown when a row comes (see
 `state.holders`): a result leaves with a holder of its own, and its end follows, the smallest of the members'.
 
-Not here: outer, semi and anti joins (a cascade of joins of two has them), state larger than memory.
+Not here: outer, semi and anti joins: a cascade of joins of two has them.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class RunningNwayJoin(RunningAreaJoin):
         self.areas[number].insert(mine)
 
     def _of_common_groups(self, number: int, batch: Batch) -> list[Batch] | None:
-        """The first rows of all inputs, only those of groups that all have; None where that is no fewer.
+        """The first rows of all inputs, only those of groups that all have; None where an input has only one group.
 
         Of whole inputs, as in a batch, the others need never be sorted.
         """

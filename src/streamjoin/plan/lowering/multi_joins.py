@@ -107,6 +107,7 @@ def lower_multi_join(join: MultiJoin, sides: ManySides, needed: frozenset[str], 
 
 
 _ORDER = (Within, Band, Equals, Overlaps)
+_WHOLE_DOUBLES = 32  # integers of so many bits are all different as doubles
 
 
 def _in_common_types(sides: ManySides, between: Sequence[Between]) -> list[Between]:
@@ -131,11 +132,25 @@ def _in_common_types(sides: ManySides, between: Sequence[Between]) -> list[Betwe
             common = found
         for each in own:
             left, right = _names(each)
+            if kinds[each] != common:
+                _check_no_finer(sides, each, kinds[each], common)
             whole = Equals(sides.cast(each.one, left, common), sides.cast(each.two, right, common))
             made.append(Between(each.one, each.two, whole))
             if kinds[each] != common and not _keeps_apart(kinds[each], common):
                 made.append(each)
     return made
+
+
+def _check_no_finer(sides: ManySides, each: Between, own: Type, common: Type) -> None:
+    """Refuse a common type in which columns differ that are equal in their own: results would be lost."""
+    for number, name in zip((each.one, each.two), _names(each), strict=True):
+        kind = sides.type(number, name)
+        if kind != own and not _keeps_apart(kind, own):
+            raise CallError(
+                f"{name}, {kind.text}, is compared as {own.text} with one column, and as {common.text} with all: "
+                "values that are equal in the one may differ in the other",
+                hint='cast these columns to one type before the join, or nway="cascade"',
+            )
 
 
 def _names(each: Between) -> tuple[str, str]:
@@ -145,7 +160,13 @@ def _names(each: Between) -> tuple[str, str]:
 
 def _keeps_apart(kind: Type, wider: Type) -> bool:
     """Whether a cast never makes different values equal."""
-    return bool(pa.types.is_integer(kind.arrow) and pa.types.is_integer(wider.arrow))
+    one, two = kind.arrow, wider.arrow
+    if pa.types.is_integer(one):
+        exact = pa.types.is_float64(two) and one.bit_width <= _WHOLE_DOUBLES
+        return bool(exact or pa.types.is_integer(two) or pa.types.is_decimal(two))
+    if pa.types.is_decimal(one) and pa.types.is_decimal(two):
+        return bool(two.scale >= one.scale)
+    return bool(pa.types.is_float32(one) and pa.types.is_float64(two))
 
 
 def _bound(sides: ManySides, each: Between) -> Between:
