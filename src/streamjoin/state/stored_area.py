@@ -112,7 +112,7 @@ def _run_again(area: SweepArea, entry: dict[str, Any], blobs: Mapping[str, bytes
     names = entry["names"]["run"]
     if spilling is None or "level" not in entry:
         return _read_run(area.matching, area.late_ends, entry, [blobs[part] for part in names])
-    if not area.late_ends and not entry["holders"]:
+    if not area.late_ends and not entry.get("holders", True):
         restoring = Restoring(spilling, area.matching, entry["cut"])
         made = restoring.run(entry["id"], (Batch.from_table(table_from_bytes(blobs[part])) for part in names))
         layout = layout if len(names) == 1 else replace(layout, part_of=made.labels)

@@ -1,0 +1,54 @@
+"""Where workers put state that does not fit: one folder for an application, cleaned of what is old or not named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamjoin.spark.stored import local_runs
+from streamjoin.state import Matching
+from streamjoin.state.stores import FileStore
+from streamjoin.state.stores.scratch import FOLDER
+from tests.state.making import batch
+
+
+@pytest.fixture
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "blockmgr-7"
+    folder.mkdir()
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{folder},/elsewhere")
+    local_runs.scratch.cache_clear()
+    yield folder
+    local_runs.scratch.cache_clear()
+
+
+def test_states_lie_in_the_first_local_folder_of_spark(local: Path) -> None:
+    place = Path(local_runs.folder_of("a state"))
+    assert place.parent.parent == local / FOLDER
+    assert place.name == "a state"
+
+
+def test_who_begins_removes_what_a_killed_application_left(local: Path) -> None:
+    left = local.parent / "blockmgr-3" / FOLDER / "1-0" / "a state"
+    left.mkdir(parents=True)
+    local_runs.folder_of("another state")
+    assert not left.exists()
+
+
+def test_states_that_nobody_wrote_to_for_hours_are_removed(tmp_path: Path) -> None:
+    for name, age in (("old", 7 * 3600), ("new", 60)):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (10**9 - age, 10**9 - age))
+    local_runs.forget(tmp_path, now=10**9)
+    assert [folder.name for folder in tmp_path.iterdir()] == ["new"]
+
+
+def test_runs_that_a_manifest_does_not_name_are_removed(tmp_path: Path) -> None:
+    store = FileStore(folder=tmp_path)
+    named, other = (store.write(Matching().run_of(batch([(1, 2)]))) for _ in range(2))
+    local_runs.keep_named(str(tmp_path), {"operators": [{"parts": [{"runs": [{"id": named.id}]}]}]})
+    assert store.find(named.id) is not None
+    assert store.find(other.id) is None
