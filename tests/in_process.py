@@ -9,19 +9,20 @@ import pickle
 import random
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from streamjoin.algebra import NEVER
+from streamjoin.operators.tpmj import Shares, Tpmj
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Relation
 from streamjoin.plan.types import Field, plain_type
 from streamjoin.runtime.lateness import Complete, Lateness, RunningLateness, Slack, Timeless
 from streamjoin.runtime.packets import Packet
-from streamjoin.runtime.stage import RunningStage
+from streamjoin.runtime.stage import RunningStage, Stage
 from tests.interpreter import InProcess, PlainTyping
 from tests.state.storing import Store
 
@@ -64,6 +65,17 @@ def plan_of(
     known = lateness or {}
     infos = {name: source(name, schema, known.get(name), **options) for name, schema in schemas.items()}
     return lower(relation, infos, PlainTyping(), leaving)
+
+
+def _rebudgeted(stage: Stage, luck: random.Random) -> Stage:
+    """Joins in sorted runs may have more memory whenever they go on elsewhere."""
+
+    def more(config: Any) -> Any:
+        if not isinstance(config, Tpmj):
+            return config
+        return replace(config, memory=Shares(*(each * luck.choice((1, 1, 2, 7)) for each in astuple(config.memory))))
+
+    return replace(stage, nodes=tuple(replace(node, config=more(node.config)) for node in stage.nodes))
 
 
 @dataclass
@@ -128,7 +140,7 @@ class Troubled(InProcess):
             # Often the files are found again; elsewhere they have to be made anew.
             scratch = os.path.join(scratch, str(self.luck.randint(0, 1)), f"{number}-{bucket}")
             stage = replace(stage, memory=self.memory)
-        fresh: RunningStage = stage.build(bucket, scratch)
+        fresh: RunningStage = _rebudgeted(stage, self.luck).build(bucket, scratch)
         if (number, bucket) in self.stores:
             fresh.restore(self.stores[number, bucket].load())
         return fresh

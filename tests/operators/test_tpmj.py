@@ -8,9 +8,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from streamjoin.algebra import Band
 from streamjoin.algebra.merging import Greedy, MaxFanIn
+from streamjoin.operators.contract import Results
+from streamjoin.operators.tpmj import Tpmj, ValueOrder
+from streamjoin.state import Batch
+from streamjoin.state.links import Link
 from tests.tpmj_simulator import draw_case, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 5
@@ -42,6 +49,24 @@ def test_the_drawn_cases_cover_everything() -> None:
     wanted += [("restarts", True), ("files", True), ("regime", "late"), ("kind", "chain"), ("kind", "overlap")]
     for each in wanted:
         assert counts[each] >= 50, each
+
+
+BIT = 2.0**-52
+
+
+@pytest.mark.parametrize(
+    ("widths", "values"), [((1, 8), (3.55 * BIT, 1 + 4 * BIT, 9 + 8 * BIT)), ((10**20, 10**20), (0.0, 1e20, 2e20))]
+)
+def test_differences_along_a_way_of_bands_may_be_rounded(widths: tuple[int, int], values: tuple[float, ...]) -> None:
+    """Each link holds, and the ends may lie further apart than all bounds together, by the last bit of a double."""
+    assert all(after - value <= width for value, after, width in zip(values, values[1:], widths, strict=False))
+    bands = tuple(Link(at, at + 1, Band("v", "v", width, width), (0, 0)) for at, width in enumerate(widths))
+    running = Tpmj((pa.schema([("id", pa.int64())]),) * 3, ValueOrder((0, 0, 0), bands=bands)).build()
+    for number, value in enumerate(values):
+        one = np.ones(1, np.int64)
+        rows = Batch(pa.table({"id": [number]}), 0 * one, 9 * one, 0 * one, (np.array([value]),))
+        assert list(running.on_batch(number, rows)) == []
+    assert sum(len(results) for results in running.on_end() if isinstance(results, Results)) == 1
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="takes minutes unless compiled")

@@ -10,9 +10,11 @@ import pytest
 
 from streamjoin.algebra import Equals, Range, Rows, Unbounded
 from streamjoin.algebra.aggregate import Aggregate
+from streamjoin.algebra.merging import Greedy, MaxFanIn, MergeStrategy
 from streamjoin.errors import SnapshotError
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.lowering import Leaving, lower
+from streamjoin.plan.multi_join import Between, MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Aggregation, Difference, Intersection, Join, Projection, Relation, Stream
 from tests.in_process import source
@@ -91,6 +93,15 @@ def test_lateness_and_names_of_results_may_change(what: str) -> None:
     relation, _, leaving = PAIRS[what]
     options: Any = {"idle_after": 9, "timers": True, "validity": ("since", "until")}
     assert identities(planned(relation, **leaving)) == identities(planned(relation, 7, **leaving, **options))
+
+
+def test_merge_strategy_and_memory_may_change() -> None:
+    def of(merge: MergeStrategy, memory: int) -> list[Any]:
+        between = Between(0, 1, Equals("R.b", "S.b")), Between(1, 2, Equals("S.b", "V.b"))
+        join = MultiJoin(tuple(stream(name) for name in "RSV"), between, merge=merge)
+        return identities(planned(join, emit="ordered", memory=memory))
+
+    assert of(Greedy(), 1 << 26) == of(MaxFanIn(3), 1 << 28)
 
 
 @pytest.mark.usefixtures("own_cache")

@@ -104,7 +104,7 @@ def _class_of(kind: str) -> type:
     return found
 
 
-_MAY_CHANGE: Final = {"lateness", "idle_after", "made_by", "memory"}
+_MAY_CHANGE: Final = {"lateness", "idle_after", "made_by", "memory", "merge"}
 
 
 def plan_name(stored: Any) -> str:

@@ -11,6 +11,7 @@ What a predicate asks beyond the order is a test of pairs (`Between`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,6 +33,7 @@ Columns = list[npt.NDArray[Any]]
 
 # Differences along a way of several links add up; each is rounded by less than this.
 ROUNDING: Final = 1e-12
+MOST: Final = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,11 @@ class ValueOrder:
                 for b in range(inputs):
                     far[a][b] = min(far[a][b], far[a][middle] + far[middle][b])
         reach = [max(far[a][b] for b in range(inputs) if b != a) for a in range(inputs)]
-        if not exact:
-            reach = [each + abs(each) * ROUNDING if np.isfinite(each) else each for each in reach]
+        # Differences of doubles may be rounded, with whole bounds too; what lies too far is tested in the end.
+        if exact:
+            reach = [min(int(each) + int(abs(each) * ROUNDING) + 1, MOST) for each in reach]
+        else:
+            reach = [each + abs(each) * ROUNDING if math.isfinite(each) else each for each in reach]
         return np.array(reach, kind)
 
 
@@ -153,7 +158,8 @@ def _of(link: Link) -> tuple[Any, Any]:
 
 
 def _whole(bound: Any) -> bool:
-    return isinstance(bound, int | np.integer) or (np.isfinite(bound) and float(bound).is_integer())
+    """Whether it is an integer, and not so large that a sum of some would be none."""
+    return bool(abs(bound) < MOST >> 8 and float(bound).is_integer())
 
 
 def _gap(value: Any, mine: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -161,8 +161,9 @@ class RunningTpmj(Operator):
     def footprint(self) -> Footprint:
         groups = self.tree.groups
         rows = len(self.lists) + sum(group.rows for group in groups)
-        nbytes = self.lists.nbytes + sum(group.nbytes for group in groups)
-        return Footprint(rows, int(nbytes), sum(len(group.runs) for group in groups))
+        kept = sum(run.pages.nbytes for group in groups for run in group.runs)
+        runs = sum(len(group.runs) for group in groups)
+        return Footprint(rows, int(self.lists.nbytes + kept), runs, spilled=self.tree.nbytes_on_disk)
 
     def kept_rows(self, number: int) -> int:
         return self.lists.rows(number) + sum(group.runs[number].rows for group in self.tree.groups)
