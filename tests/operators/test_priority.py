@@ -15,7 +15,7 @@ from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.language import parse_cql
 from streamjoin.operators import Results, TemporalJoin
 from streamjoin.operators.ordering import HeldResults
-from streamjoin.operators.urgency import priority_of
+from streamjoin.operators.urgency import WAITS, priority_of
 from streamjoin.plan.explaining import explain_plan
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.lowering import Leaving
@@ -180,8 +180,11 @@ def test_priorities_of_results() -> None:
     five, none = np.array([5, 0]), None
     assert priority_of([five, none], 2) is five
     assert priority_of([none, none], 2) is None
-    found = priority_of([five, none], 2, PriorityExpression("p0 - 5 * (p1 + 1)", 2))
+    found = priority_of([np.array([0, 0]), none], 2, PriorityExpression("p0 - 5 * (p1 + 1)", 2))
     assert found is None, "negative is none"
+    found = priority_of([five, none], 2, PriorityExpression("p0 - 5 * (p1 + 1)", 2))
+    assert found is not None
+    assert found.tolist() == [WAITS, 0], "nor is 0, but what has an urgent member waits"
     for text, wanted in (("least(p0, p1)", [3, 4]), ("p0 + p1", [8, 12]), ("greatest(p1, 4)", [4, 8])):
         expression = PriorityExpression(text, 2)
         assert expression.of([np.array([5, 4]), np.array([3, 8])]).tolist() == wanted
