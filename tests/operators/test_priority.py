@@ -24,7 +24,7 @@ from streamjoin.plan.relation import Aggregation, Join, Relation, Stream, stream
 from streamjoin.plan.stored import to_stored
 from streamjoin.plan.tasks import SourceTask, Urgency
 from streamjoin.state import Batch, Matching
-from tests.in_process import plan_of
+from tests.in_process import Troubled, plan_of
 from tests.interpreter import InProcess
 from tests.operators.document_join import Element, Result, by_loops, document_join
 from tests.priority_simulator import SCHEMA, check_weak_order, counted, draw, simulate, table
@@ -229,6 +229,16 @@ def test_urgent_rows_say_nothing_of_progress_but_how_new_they_are() -> None:
     assert progress == {"progress_0": 3, "progress_1": 4}
     assert lag == {"lag_0": 47, "lag_1": 46}, "so far are the others behind the newest row"
     assert sum(each.get("urgent", 0) for each in running.figures) == 1
+
+
+def test_how_far_others_are_behind_an_urgent_row_is_known_after_a_restart() -> None:
+    first = {"R": table([row(1, 3), row(2, 50, 9)]), "S": table([row(3, 4)])}
+    second = {"R": table([row(4, 5)]), "S": table([row(5, 6)])}
+    for trouble in (0.0, 1.0):
+        running = Troubled(stream_of().plan, trouble=trouble)
+        running.rows(first)
+        running.rows(second)
+        assert [running.figure("lag_0"), running.figure("lag_1")] == [45, 44], "the row at 50 is the newest"
 
 
 def test_an_input_with_nothing_but_urgent_rows_is_idle() -> None:

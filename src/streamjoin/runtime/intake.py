@@ -124,11 +124,12 @@ class RunningChannel:
     def to_json(self) -> Any:
         """To be stored."""
         known = self.lateness.to_json() if self.lateness is not None else list(self.reached.values())
-        return [known, self.told, self.last]
+        return [known, self.told, self.last, *([self.newest] if self.newest > NEVER else [])]
 
     def restore(self, stored: Any) -> None:
         """The inverse of `to_json`."""
-        known, self.told, self.last = stored
+        known, self.told, self.last, *newest = stored
+        (self.newest,) = newest or (NEVER,)  # where no row was urgent there is none
         if self.lateness is not None:
             self.lateness.restore(known)
         else:
