@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -43,3 +45,8 @@ def test_nothing_is_kept_but_progress() -> None:
     assert running.footprint == Footprint()
     assert not running.snapshot().blobs
     assert (again.progress, again.figures) == (6, {"rows_in": 2, "results": 2})
+
+
+def test_what_makes_rows_plain_shares_no_snapshot_with_what_does_not() -> None:
+    assert replace(CONFIG, plain=True).fingerprint != CONFIG.fingerprint
+    assert "plain" not in CONFIG.fingerprint, "what was stored before priorities goes on"

@@ -10,21 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Equals, Range, Rows, Validity
+from streamjoin.algebra import Aggregate, Equals, Range, Rows, Validity
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.language import parse_cql
 from streamjoin.operators import Results, TemporalJoin
 from streamjoin.operators.ordering import HeldResults
-from streamjoin.operators.urgency import priority_of
+from streamjoin.operators.urgency import WAITS, priority_of
 from streamjoin.plan.explaining import explain_plan
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.lowering.priorities import PriorityExpression
-from streamjoin.plan.relation import Join, Relation, Stream, streams_of
+from streamjoin.plan.relation import Aggregation, Join, Relation, Stream, streams_of
 from streamjoin.plan.stored import to_stored
 from streamjoin.plan.tasks import SourceTask, Urgency
 from streamjoin.state import Batch, Matching
-from tests.in_process import plan_of
+from tests.in_process import Troubled, plan_of
 from tests.interpreter import InProcess
 from tests.operators.document_join import Element, Result, by_loops, document_join
 from tests.priority_simulator import SCHEMA, check_weak_order, counted, draw, simulate, table
@@ -180,8 +180,11 @@ def test_priorities_of_results() -> None:
     five, none = np.array([5, 0]), None
     assert priority_of([five, none], 2) is five
     assert priority_of([none, none], 2) is None
-    found = priority_of([five, none], 2, PriorityExpression("p0 - 5 * (p1 + 1)", 2))
+    found = priority_of([np.array([0, 0]), none], 2, PriorityExpression("p0 - 5 * (p1 + 1)", 2))
     assert found is None, "negative is none"
+    found = priority_of([five, none], 2, PriorityExpression("p0 - 5 * (p1 + 1)", 2))
+    assert found is not None
+    assert found.tolist() == [WAITS, 0], "nor is 0, but what has an urgent member waits"
     for text, wanted in (("least(p0, p1)", [3, 4]), ("p0 + p1", [8, 12]), ("greatest(p1, 4)", [4, 8])):
         expression = PriorityExpression(text, 2)
         assert expression.of([np.array([5, 4]), np.array([3, 8])]).tolist() == wanted
@@ -228,12 +231,62 @@ def test_urgent_rows_say_nothing_of_progress_but_how_new_they_are() -> None:
     assert sum(each.get("urgent", 0) for each in running.figures) == 1
 
 
+def test_how_far_others_are_behind_an_urgent_row_is_known_after_a_restart() -> None:
+    first = {"R": table([row(1, 3), row(2, 50, 9)]), "S": table([row(3, 4)])}
+    second = {"R": table([row(4, 5)]), "S": table([row(5, 6)])}
+    for trouble in (0.0, 1.0):
+        running = Troubled(stream_of().plan, trouble=trouble)
+        running.rows(first)
+        running.rows(second)
+        assert [running.figure("lag_0"), running.figure("lag_1")] == [45, 44], "the row at 50 is the newest"
+
+
 def test_an_input_with_nothing_but_urgent_rows_is_idle() -> None:
     running = stream_of(idle_after=10)
     list(running.micro_batch({"R": [table([row(1, 3)])], "S": [table([row(2, 3)])]}, clock=0))
     later = {"R": [table([row(3, 9, 5)])], "S": [table([row(4, 30)])]}
     left = [each for part in running.micro_batch(later, clock=100) for each in part.to_pylist()]
     assert [each["R.id"] for each in left] == [1], "R no longer holds back what is older than S"
+
+
+def _behind_a_stage(which: str) -> tuple[Relation, str]:
+    """A tree with a stage that reads only the streams that are named, which bring nothing but urgent rows."""
+    r, s, t = (Stream(name, ((f"{name}.id", "id"), (f"{name}.k", "k")), "ts", Range(5), "`p`") for name in "RST")
+    if which == "a join":
+        return Join(Join(r, s, (Equals("R.k", "S.k"),)), t, (Equals("S.id", "T.id"),)), "RS"
+    if which == "groups":
+        groups = Aggregation(r, ("R.k",), (Aggregate("count", None, "n"),))
+        return Join(groups, s, (Equals("n", "S.id"),), None, "right"), "R"
+    return Join(replace(r, window=Rows(2)), s, (Equals("R.k", "S.k"),)), "R"
+
+
+@pytest.mark.parametrize("timers", [False, True])
+@pytest.mark.parametrize("which", ["a join", "groups", "a row window"])
+def test_a_stage_to_which_nothing_but_urgent_rows_come_is_idle_like_a_silent_one(which: str, timers: bool) -> None:
+    relation, urgent = _behind_a_stage(which)
+    names = [leaf.source for leaf in streams_of(relation)]
+    leaving = Leaving(validity=("from", "to"), emit="ordered", idle_after=10, buckets=2)
+    plan = plan_of(relation, dict.fromkeys(names, SCHEMA), dict.fromkeys(names, 0), leaving)
+    assert len(plan.stages) == 2
+
+    def left(*, silent: bool) -> tuple[list[list[Any]], int]:
+        """What leaves with priority 0, by micro-batch; and how far the last stage takes its first input to be."""
+        running = InProcess(plan)
+        list(running.micro_batch({name: [table([row(1, 3)])] for name in names}, clock=0))
+        steps = []
+        for step in range(1, 5):
+            rows = {name: [table([row(1, 30 * step, 5 * (name in urgent))])] for name in names}
+            rows = {name: rows[name] for name in names if not (silent and name in urgent)}
+            tables = list(running.micro_batch(rows, clock=100 * step))
+            if timers:  # they find nothing, and must not wake anybody
+                tables += running.tick(100 * step + 95)
+            steps.append([each for part in tables for each in part.to_pylist() if each["priority"] == 0])
+        return steps, running.running[1, 0].figures()["progress_0"]
+
+    assert left(silent=False) == left(silent=True)
+    assert left(silent=True)[1] == 120
+    if which != "a row window":  # whose ends stay unknown without further rows
+        assert any(left(silent=False)[0])
 
 
 def test_urgent_rows_have_packets_of_their_own_and_others_no_column() -> None:

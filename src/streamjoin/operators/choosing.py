@@ -30,7 +30,7 @@ from streamjoin.operators.joining import Part, RunningJoin, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import Fingerprinted
-from streamjoin.operators.urgency import taken
+from streamjoin.operators.urgency import at_least_0, taken
 from streamjoin.state import Batch, Kept, Snapshot, SweepArea, View
 from streamjoin.state.batch import Indices
 
@@ -250,8 +250,11 @@ class RunningChoosingJoin(RunningJoin):
         return padded(self.config.schemas, number, rows.payload, ts, ts, priority)
 
     def _leave(self, results: Results) -> Iterator[Output]:
-        if self.config.emit == "ordered":
-            results = self.held.kept_back(results)
+        ordered = self.config.emit == "ordered"
+        if ordered or not self.config.changelog:
+            results = self.held.kept_back(results, ordered=ordered)
+        elif results.priority is not None:  # a changelog speaks at once
+            results = replace(results, priority=at_least_0(results.priority))
         if len(results):
             self.figures["results"] += len(results)
             yield results

@@ -31,7 +31,7 @@ from streamjoin.operators.contract import (
 )
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.operators.saving import Fingerprinted, OperatorOfParts
-from streamjoin.operators.urgency import NewPriority, priority_of
+from streamjoin.operators.urgency import WAITS, NewPriority, priority_of
 from streamjoin.state import Batch, PendingEnds, SweepArea
 from streamjoin.state.batch import Priorities
 
@@ -88,6 +88,8 @@ class RunningJoin(OperatorOfParts):
     def _not_early(self, number: int, results: Results) -> Results:
         """Those rows of input `number` that need not wait for the other inputs, because they are late already."""
         waits = results.ts >= self.progress
+        if results.priority is not None:
+            waits &= results.priority > WAITS  # those wait for their own input as well
         self.early[number].add(results.take(waits))
         return results.take(~waits)
 

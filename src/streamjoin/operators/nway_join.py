@@ -237,9 +237,9 @@ class RunningNwayJoin(RunningAreaJoin):
             keep &= owner.owns(self._reference(ts, members, places))
         if not keep.all():
             members, ts, te = [at[keep] for at in members], ts[keep], te[keep]
-        for which, urgent in urgent_first(self._priority_of(members, places)) if len(ts) else ():
+        for which, ranked in urgent_first(self._priority_of(members, places)) if len(ts) else ():
             some = [each[which] for each in members]
-            priority = self._priority_of(some, places) if urgent else None
+            priority = self._priority_of(some, places) if ranked else None
             yield from self._made(some, ts[which], te[which], places, priority)
 
     def _made(
@@ -315,7 +315,7 @@ class RunningNwayJoin(RunningAreaJoin):
     def _leave(self, outputs: Iterator[Results]) -> Iterator[Output]:
         """Results leave at once, or wait for their turn."""
         for output in outputs:
-            leaving = self.held.kept_back(output) if self.config.emit == "ordered" else output
+            leaving = self.held.kept_back(output, ordered=self.config.emit == "ordered")
             if len(leaving):
                 self.figures["results"] += len(leaving)
                 yield leaving

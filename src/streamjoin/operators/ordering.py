@@ -25,6 +25,7 @@ import numpy as np
 from streamjoin.algebra import FOREVER
 from streamjoin.algebra.interval import Mask
 from streamjoin.operators.contract import Footprint, Results
+from streamjoin.operators.urgency import at_least_0
 from streamjoin.state import Batch, Blobs, Ends, HolderIndex, Snapshot, table_from_bytes, table_to_bytes
 from streamjoin.state.holders import NO_HOLDER
 
@@ -48,16 +49,24 @@ class HeldResults:
     def add(self, results: Results) -> None:
         """Let results wait."""
         if len(results):
-            self.parts[uuid.uuid4().hex] = results
+            own = None if results.priority is None else at_least_0(results.priority)
+            self.parts[uuid.uuid4().hex] = replace(results, priority=own)
 
-    def kept_back(self, results: Results) -> Results:
-        """Let results wait, but for the urgent ones: these come back."""
+    def kept_back(self, results: Results, *, ordered: bool = True) -> Results:
+        """Let results wait that have to, the others come back. For order all have to that are not urgent; otherwise
+        only those that are not urgent though a member is, which may be ahead of progress.
+        """
         if results.priority is None:
+            if not ordered:
+                return results
             self.add(results)
             return results.empty()
-        urgent, others = results.split(results.priority > 0)
+        leaves = results.priority > 0 if ordered else results.priority >= 0
+        if leaves.all():
+            return results
+        leaving, others = results.split(leaves)
         self.add(others)
-        return urgent
+        return leaving
 
     def release(self, bound: int) -> Iterator[Results]:
         """The results with `ts < bound`, sorted."""

@@ -31,7 +31,7 @@ class Passing:
     @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
-        return repr(("passing", described([self.schema])))
+        return repr(("passing", described([self.schema]), *(("plain",) if self.plain else ())))
 
     def build(self, context: Context = ALONE) -> RunningPassing:
         """The running operator, which keeps nothing."""

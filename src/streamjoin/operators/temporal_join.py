@@ -53,7 +53,7 @@ from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
 from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import described, padded, witness
-from streamjoin.operators.urgency import NewPriority, taken, urgent_first
+from streamjoin.operators.urgency import NewPriority, lowered, taken, urgent_first
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices, Priorities
 from streamjoin.state.holders import NO_HOLDER
@@ -155,9 +155,9 @@ class RunningTemporalJoin(RunningAreaJoin):
             if number == 1:
                 pair, indices = pair[::-1], indices[::-1]
             i, j = indices
-            for wave, urgent in urgent_first(self._priority_of(pair, i, j)):
+            for wave, ranked in urgent_first(self._priority_of(pair, i, j)):
                 for some in in_portions(pair, (i[wave], j[wave]), self.context.result_bytes(RESULT_BYTES)):
-                    yield from self._met(pair, some, urgent=urgent)
+                    yield from self._met(pair, some, ranked=ranked)
         self.areas[number].insert(mine)
 
     def _priority_of(self, pair: tuple[Kept, Kept], i: Indices, j: Indices) -> Priorities | None:
@@ -178,7 +178,7 @@ class RunningTemporalJoin(RunningAreaJoin):
                 yield alone
 
     def _met(
-        self, pair: tuple[Kept, Kept], indices: tuple[Indices, Indices], *, urgent: bool = False
+        self, pair: tuple[Kept, Kept], indices: tuple[Indices, Indices], *, ranked: bool = False
     ) -> Iterator[Output]:
         """Matching pairs: note who has met someone, and make results."""
         one, two = (kept.run.rows for kept in pair)
@@ -195,7 +195,7 @@ class RunningTemporalJoin(RunningAreaJoin):
             if not self.config.validity:
                 te = ts
             payload = side_by_side([one.payload.take(pa.array(i)), two.payload.take(pa.array(j))])
-            priority = self._priority_of(pair, i, j) if urgent else None
+            priority = self._priority_of(pair, i, j) if ranked else None
             if unknown[0] is None and unknown[1] is None:
                 yield Results(payload, ts, te, priority=priority)
             else:
@@ -250,7 +250,7 @@ class RunningTemporalJoin(RunningAreaJoin):
         elif self.config.outer == "snapshot":
             covered = self.config.how == "semi"
             row, ts, te = parts_of_validity(rows.ts, rows.te, decided.pieces, covered=covered)
-            yield from self._alone(number, rows.payload.take(pa.array(row)), ts, te)
+            yield from self._alone(number, rows.payload.take(pa.array(row)), ts, te, taken(rows, row))
         elif self.config.how != "semi" or self.config.unknown_ends:
             leaving = rows.take(matched if self.config.how == "semi" else ~matched)
             yield from self._alone(number, leaving.payload, leaving.ts, leaving.te, leaving.priority)
@@ -294,7 +294,10 @@ class RunningTemporalJoin(RunningAreaJoin):
         """
         if not len(ts):
             return
-        priority = None if self.config.outer == "snapshot" else self._priority_alone(number, own, len(ts))
+        if self.config.outer == "snapshot":
+            priority = lowered(np.zeros(len(ts), np.int64), own)
+        else:
+            priority = self._priority_alone(number, own, len(ts))
         if self.config.how in ("semi", "anti"):
             yield Results(side_by_side([payload]), ts, te, priority=priority)
             return
@@ -304,7 +307,7 @@ class RunningTemporalJoin(RunningAreaJoin):
         """Results leave at once, or wait for their turn."""
         for output in outputs:
             if isinstance(output, Results):
-                output = self.held.kept_back(output) if self.config.emit == "ordered" else output
+                output = self.held.kept_back(output, ordered=self.config.emit == "ordered")
                 if not len(output):
                     continue
                 self.figures["results"] += len(output)

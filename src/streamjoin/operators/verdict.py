@@ -27,7 +27,7 @@ from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Res
 from streamjoin.operators.joining import padded
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import OperatorOfParts
-from streamjoin.operators.urgency import NewPriority, priority_of
+from streamjoin.operators.urgency import NewPriority, at_least_0, priority_of
 from streamjoin.state import Batch
 from streamjoin.state.batch import Indices, Priorities
 
@@ -104,7 +104,8 @@ class RunningVerdict(OperatorOfParts):
 
     def _priority(self, rows: Batch) -> Priorities | None:
         own = [rows.priority if each == self.config.number else None for each in (0, 1)]
-        return priority_of(own, len(rows), self.config.new_priority)
+        found = priority_of(own, len(rows), self.config.new_priority)
+        return None if found is None else at_least_0(found)  # both inputs have passed them: none waits
 
     def _results(
         self, payload: pa.Table, ts: np.ndarray, te: np.ndarray, priority: Priorities | None = None

@@ -11,7 +11,8 @@ and counted, or fail.
 Idle channels: one that has not delivered for `idle_after` by the clock of the micro-batch no longer holds others back.
 It is moved up to the least progress of those that are not idle, or, when all are, to the largest. When it wakes, its
 rows behind that are late. The clock is the micro-batch's own, so that one that is run again decides the same; stages
-hand it on with their progress, so that a stage behind a source that sleeps is known to sleep as well.
+hand it on with their progress, and whether anything but urgent rows has come to them, so that a stage behind sources
+that sleep, or that bring only urgent rows, is known to sleep as well.
 """
 
 from __future__ import annotations
@@ -123,11 +124,12 @@ class RunningChannel:
     def to_json(self) -> Any:
         """To be stored."""
         known = self.lateness.to_json() if self.lateness is not None else list(self.reached.values())
-        return [known, self.told, self.last]
+        return [known, self.told, self.last, *([self.newest] if self.newest > NEVER else [])]
 
     def restore(self, stored: Any) -> None:
         """The inverse of `to_json`."""
-        known, self.told, self.last = stored
+        known, self.told, self.last, *newest = stored
+        (self.newest,) = newest or (NEVER,)  # where no row was urgent there is none
         if self.lateness is not None:
             self.lateness.restore(known)
         else:
@@ -148,10 +150,11 @@ class Intake:
         self.first_clock: int | None = None
         self.clock: int | None = None
         self.late = 0  # in this micro-batch
+        self.awake = False  # whether a channel has delivered more than urgent rows in this micro-batch
 
     def take(self, packets: Iterable[Packet]) -> Arrived:
         """All that has come for this bucket in a micro-batch."""
-        self.late, arrived, told = 0, Arrived(), []
+        self.late, self.awake, arrived, told = 0, False, Arrived(), []
         rows: dict[int, list[Batch]] = defaultdict(list)
         urgent: dict[int, list[Batch]] = defaultdict(list)
         for packet in packets:
@@ -182,6 +185,11 @@ class Intake:
         return arrived
 
     def tick(self, clock: int) -> None:
+        """Nothing has come, and it is so late now."""
+        self.awake = False
+        self._look_at(clock)
+
+    def _look_at(self, clock: int) -> None:
         """It is so late now; a clock that was set back is not believed."""
         self.clock = clock if self.clock is None else max(self.clock, clock)
         self.first_clock = self.clock if self.first_clock is None else self.first_clock
@@ -191,9 +199,10 @@ class Intake:
         channel, report = self.channels[packet.channel], packet.report
         channel.heard(report)
         if report.get("clock") is not None:
-            self.tick(report["clock"])
-            if not report.get("urgent"):  # a source that delivers nothing else is idle
-                channel.last = self.clock
+            self._look_at(report["clock"])
+        if not report.get("urgent"):  # one that delivers nothing else is idle
+            self.awake = True
+            channel.last = channel.last if report.get("clock") is None else self.clock
 
     # -- late rows -----------------------------------------------------------------------------------------------------
 

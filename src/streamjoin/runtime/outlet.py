@@ -186,10 +186,11 @@ class RunningOutlet:
         self.rows_out += packet.table.num_rows
         yield from self.config.way.shown(self.bucket, packet)
 
-    def move(self, progress: int, joined: int, clock: int | None = None) -> Iterator[Packet]:
+    def move(self, progress: int, joined: int, clock: int | None = None, *, awake: bool = True) -> Iterator[Packet]:
         """The fragment has come so far: nothing earlier leaves it any more, and rows until `joined` have met all.
 
-        With a clock readers are told in any case, that this bucket is awake.
+        With a clock readers are told in any case: that this bucket is awake, or, as a source would, that nothing but
+        urgent rows has come to it.
         """
         if self.config.ordered:
             for results in self.held.release(min(progress, self.waiting.first)):
@@ -198,7 +199,9 @@ class RunningOutlet:
         if (progress, joined) == self.said and clock is None:
             return
         self.said = progress, joined
-        report: Report = {"bucket": self.bucket} | ({} if clock is None else {"clock": clock})
+        report: Report = {"bucket": self.bucket}
+        if clock is not None:
+            report |= {"clock": clock} | ({} if awake else {"urgent": True})
         yield from self.config.way.tell(self.bucket, "progress", report | {"progress": progress})
         for each in self.config.testimony:
             yield from to_all(each.buckets, each.channel, "progress", report | {"progress": joined})

@@ -106,7 +106,7 @@ class RunningStage:
     def _move(self) -> Iterator[Packet]:
         joined = self.fragment.joined if self.config.outlet.testimony else NEVER
         clock = None if self.config.idle_after is None else self.intake.clock
-        yield from self.outlet.move(self.fragment.progress, joined, clock)
+        yield from self.outlet.move(self.fragment.progress, joined, clock, awake=self.intake.awake)
 
     # -- figures -------------------------------------------------------------------------------------------------------
 
