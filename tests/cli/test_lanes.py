@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import streamjoin as sj
-from streamjoin.cli.lanes import FIRST_BYTES, KEPT, Measuring
+from streamjoin.cli.lanes import FIRST_BYTES, KEPT, MOST_STEPS, Measuring
 from streamjoin.cli.run import warnings_of
 from streamjoin.cli.screen import Screen
 from streamjoin.cli.tables import read_table
@@ -73,27 +73,67 @@ def micro_batches(rows: int, seconds: float, count: int = 4) -> list[dict]:
 
 
 def test_the_limit_is_measured_with_two_sizes_and_kept(tmp_path: Path) -> None:
-    measuring = Measuring(2.0, tmp_path, bytes_per_row=10.0)
+    measuring = Measuring(2.0, tmp_path, bytes_per_row=1000.0)
     assert not measuring.enough(micro_batches(1000, 0.6, 3)), "the first does not count, so there are two"
     assert measuring.enough(micro_batches(1000, 0.6))
     assert (measuring.limit, measuring.found) == (4 * FIRST_BYTES, False)
     assert measuring.enough(micro_batches(4000, 0.9))
-    assert (measuring.limit, measuring.found) == (150_000, True)
+    assert (measuring.limit, measuring.found) == (15_000_000, True)
     assert not measuring.enough(micro_batches(15_000, 2.0)), "it is found"
     assert json.loads((tmp_path / KEPT).read_text())["rows"] == 15_000
     again = Measuring.of(2.0, tmp_path, None, {}, {})
     assert again is not None
-    assert (again.limit, again.found) == (150_000, True)
-
-
-def test_where_micro_batches_do_not_grow_the_limit_stays_after_a_few_steps(tmp_path: Path) -> None:
-    measuring = Measuring(2.0, tmp_path, bytes_per_row=10.0)
-    limits = []
-    while measuring.enough(micro_batches(1000, 0.6)):
-        limits.append(measuring.limit)
-    assert limits == [FIRST_BYTES * 4**step for step in range(1, 6)]
+    assert (again.limit, again.found) == (15_000_000, True)
     with pytest.raises(sj.CallError, match="must be positive"):
         Measuring.of(0.0, tmp_path, None, {}, {})
+
+
+def test_the_limit_stays_small_until_a_backlog_shows_what_it_shall_be(tmp_path: Path) -> None:
+    measuring = Measuring(2.0, tmp_path, bytes_per_row=1000.0)
+    calm = [each for rows in (10, 20, 15) for each in micro_batches(rows, 0.5)]
+    assert not measuring.enough(calm), "sizes vary, but none is near the limit"
+    assert (measuring.limit, measuring.found, measuring.warning) == (FIRST_BYTES, False, None)
+    backlog = [*calm, *micro_batches(1048, 0.65)]
+    assert measuring.enough(backlog)
+    assert (measuring.limit, measuring.found) == (4 * FIRST_BYTES, False), "10.000 rows is too far from these"
+    assert measuring.enough(micro_batches(4194, 1.1))
+    assert measuring.found
+    assert 10_000_000 < measuring.limit < 11_000_000
+
+
+def test_micro_batches_that_are_never_so_short_are_told_of_and_keep_a_small_limit(tmp_path: Path) -> None:
+    measuring, screen = Measuring(0.1, tmp_path, bytes_per_row=100.0), Screen(Console(file=io.StringIO()))
+    limits = []
+    for _ in range(8):
+        rows = int(measuring.limit / 100)
+        measuring.enough(micro_batches(rows, 0.5 + rows * 1e-6))
+        screen.tell(measuring.warning)
+        limits.append(measuring.limit)
+    assert max(limits) <= FIRST_BYTES, "what takes too long is tried with less, not with more"
+    assert not measuring.found
+    assert not (tmp_path / KEPT).exists()
+    shown = screen.console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.count("warning: ") == 1
+    assert "takes 0.50 s without any row, so none is over in 0.1 s: the limit stays small" in shown
+    assert "Hint: --batch-seconds 1.0" in shown
+
+
+def test_where_larger_micro_batches_take_no_longer_the_tries_end(tmp_path: Path) -> None:
+    measuring = Measuring(2.0, tmp_path, bytes_per_row=1000.0)
+    limits = []
+    while measuring.enough(micro_batches(round(measuring.limit / 1000), 0.6 - measuring.limit * 1e-12)):
+        limits.append(measuring.limit)
+    assert limits == [FIRST_BYTES * 4**step for step in range(1, MOST_STEPS + 1)]
+    assert measuring.warning is not None
+    assert "no limit was found" in measuring.warning
+
+
+def test_a_limit_is_never_far_above_what_was_seen(tmp_path: Path) -> None:
+    measuring, largest = Measuring(2.0, tmp_path, bytes_per_row=1000.0), FIRST_BYTES
+    while measuring.enough(micro_batches(round(measuring.limit / 1000), 0.6 + measuring.limit * 1e-15)):
+        assert measuring.limit <= 4 * largest
+        largest = measuring.limit
+    assert measuring.found
 
 
 def test_starving_rows_are_told_of_once() -> None:

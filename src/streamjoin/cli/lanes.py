@@ -4,8 +4,11 @@
 
 Lanes come in the order in which they are given, the most urgent first. Only the last is limited, by bytes, because
 files differ in size. With `--batch-seconds` the limit is measured: some micro-batches with a small one, some with one
-four times as large, and then the one that `sj.lane_limit` says. For another limit the query is stopped between two
-micro-batches, and goes on from its checkpoint. A limit that was found is kept there.
+four times as large (or as small, if they take too long), and then the one that `sj.lane_limit` says. For another limit
+the query is stopped between two micro-batches, and goes on from its checkpoint. A limit that was found is kept there.
+
+Only micro-batches that were near their limit say something of it. While there is no backlog the limit stays small, so
+that it is there when one comes, and the query is watched until then.
 
 What it does not do: measure again later, when rows or the machine have become others.
 """
@@ -19,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamjoin import CallError
-from streamjoin.api import limit_of, ran_of
+from streamjoin.api import NeverSoShortError, limit_of, ran_of
 from streamjoin.cli.tables import Shape, files_of, kind_of, options_of
 
 KEPT: Final = "streamjoin_lanes.json"
@@ -27,6 +30,8 @@ FIRST_BYTES: Final = 1 << 20
 STEP: Final = 4
 BATCHES: Final = 4  # with one limit; the first of them starts workers, and does not count
 MOST_STEPS: Final = 6
+NEAR: Final = 0.5  # of the limit: a micro-batch that took as much left something behind, or nearly
+REMEMBERED: Final = 100  # micro-batches of earlier limits
 SAMPLE: Final = 4  # files
 
 
@@ -75,7 +80,8 @@ class Measuring:
     limit: int = FIRST_BYTES
     found: bool = False
     steps: int = 0
-    seen: list[dict[str, Any]] = field(default_factory=list)
+    seen: list[dict[str, Any]] = field(default_factory=list)  # with earlier limits
+    warning: str | None = None
 
     @staticmethod
     def of(
@@ -99,22 +105,50 @@ class Measuring:
 
     def enough(self, progress: list[dict[str, Any]]) -> bool:
         """Whether another limit shall be tried, or the one that was found: the query is to start anew."""
-        if self.found or len(ran_of(progress)) < BATCHES:
+        ran = ran_of(progress)[1:]
+        if self.found or len(ran) < BATCHES - 1 or not self._near(ran):
             return False
-        self.seen += ran_of(progress)[1:]
-        self.steps += 1
+        known = [*self.seen, *ran]
         try:
-            limit = limit_of([self.seen[0], *self.seen], self.wanted)
-        except CallError:
-            self.found = self.steps >= MOST_STEPS
-            self.limit *= 1 if self.found else STEP
-            return not self.found
-        self.found, self.limit = True, max(1, round(limit.rows * self.bytes_per_row))
+            limit = limit_of([known[0], *known], self.wanted)
+        except NeverSoShortError as error:
+            hint = (error.hint or "").replace("batch_seconds=", "--batch-seconds ")
+            self.warning = f"{error.message}: the limit stays small. Hint: {hint}"
+            return self._go_on(min(self.limit, FIRST_BYTES), ran)
+        except CallError as error:
+            if self.steps < MOST_STEPS:
+                return self._step(ran)
+            self.warning = f"no limit was found that keeps micro-batches to {self.wanted} s: {error}"
+            return False
+        size = max(1, round(limit.rows * self.bytes_per_row))
+        if size > STEP * self.limit:  # too far from what was seen: a line through small ones may be anything there
+            if self.steps < MOST_STEPS:
+                return self._step(ran)
+            size = STEP * self.limit
+        self.found, self.warning = True, None
         said = {
-            "batch_seconds": self.wanted, "bytes": self.limit, "bytes_per_row": self.bytes_per_row, "rows": limit.rows,
-            "seconds_per_batch": limit.seconds_per_batch, "throughput": limit.throughput,
+            "batch_seconds": self.wanted, "bytes": size, "bytes_per_row": self.bytes_per_row,
+            "rows": round(size / self.bytes_per_row), "seconds_per_batch": limit.seconds_per_batch,
+            "throughput": limit.throughput,
         }  # fmt: skip
         (self.checkpoint / KEPT).write_text(json.dumps(said, indent=1) + "\n")
+        return self._go_on(size, ran)
+
+    def _near(self, ran: list[dict[str, Any]]) -> bool:
+        """Whether the last micro-batches took about as much as they might."""
+        least = min(int(each["numInputRows"]) for each in ran[1 - BATCHES :])
+        return least * self.bytes_per_row >= NEAR * self.limit
+
+    def _step(self, ran: list[dict[str, Any]]) -> bool:
+        """Another size, for a line through two: a smaller one where this one takes too long."""
+        self.steps += 1
+        seconds = min(each["durationMs"]["triggerExecution"] for each in ran[1 - BATCHES :]) / 1000
+        return self._go_on(self.limit * STEP if seconds < self.wanted else max(1, self.limit // STEP), ran)
+
+    def _go_on(self, limit: int, ran: list[dict[str, Any]]) -> bool:
+        if limit == self.limit:
+            return False
+        self.limit, self.seen = limit, [*self.seen, *ran][-REMEMBERED:]
         return True
 
     def describe(self) -> str:

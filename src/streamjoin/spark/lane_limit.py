@@ -32,6 +32,10 @@ class LaneLimit:
     throughput: float
 
 
+class NeverSoShortError(CallError):
+    """What every micro-batch takes is more than it shall take: no limit helps."""
+
+
 def ran_of(progress: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The micro-batches that had rows."""
     return [each for each in progress if did_run(each) and each["numInputRows"]]
@@ -58,7 +62,7 @@ def limit_of(progress: Sequence[dict[str, Any]], batch_seconds: Any) -> LaneLimi
         )
     a = max(0.0, float(a))
     if batch_seconds <= a:
-        raise CallError(
+        raise NeverSoShortError(
             f"a micro-batch of this query takes {a:.2f} s without any row, so none is over in {batch_seconds} s",
             hint=f"batch_seconds={2 * a:.1f} would leave half of the throughput",
         )
