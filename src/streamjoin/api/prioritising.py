@@ -112,10 +112,14 @@ def lanes(*, as_: str = "priority", **lanes: DataFrame) -> DataFrame:
 
 @says_what_fits
 def lane_limit(query: Any, *, batch_seconds: float = 2.0) -> LaneLimit:
-    """How many rows of the normal lane keep a query's micro-batches so short, from what its last ones took.
+    """How many rows keep a query's micro-batches so short, from what its last ones took: the limit of a normal lane.
 
     A micro-batch takes a + b * rows seconds; so `rows` = (batch_seconds - a) / b. The price is throughput: of what
     endless micro-batches would do, 1 - a / batch_seconds is left (`throughput`).
+
+    These are rows of all streams of the query, urgent lanes and streams beside it too (Spark's `numInputRows`), because
+    nothing says which of its sources is a normal lane. Where the others bring many, subtract what they bring (`sources`
+    of `query.lastProgress` has `numInputRows` of each); where several sources have a limit, divide by their number.
 
     >>> import streamjoin as sj
     >>> from types import SimpleNamespace

@@ -7,6 +7,9 @@ files differ in size. With `--batch-seconds` the limit is measured: some micro-b
 four times as large (or as small, if they take too long), and then the one that `sj.lane_limit` says. For another limit
 the query is stopped between two micro-batches, and goes on from its checkpoint. A limit that was found is kept there.
 
+Rows of all inputs take time. So what micro-batches usually take of the others is subtracted, and what is left is
+divided by the number of limited lanes, one for each stream in lanes.
+
 Only micro-batches that were near their limit say something of it. While there is no backlog the limit stays small, so
 that it is there when one comes, and the query is watched until then.
 
@@ -16,9 +19,11 @@ What it does not do: measure again later, when rows or the machine have become o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from streamjoin import CallError
@@ -33,6 +38,7 @@ MOST_STEPS: Final = 6
 NEAR: Final = 0.5  # of the limit: a micro-batch that took as much left something behind, or nearly
 REMEMBERED: Final = 100  # micro-batches of earlier limits
 SAMPLE: Final = 4  # files
+UNKNOWN_SIZE: Final = 100.0  # bytes of a row, while there is none
 
 
 def lanes_by_stream(options: Iterable[str] | None) -> dict[str, dict[str, Path]]:
@@ -72,11 +78,16 @@ def as_input(stream: str, lane: str) -> str:
 
 @dataclass
 class Measuring:
-    """Finds the limit of the normal lanes, in bytes. `wanted` is how long micro-batches shall take, in seconds."""
+    """Finds the limit of each normal lane, in bytes. `wanted` is how long micro-batches shall take, in seconds;
+    `bytes_per_row` is the least of the normal lanes, so that none takes more rows than is meant; `sizes` has it by
+    their folders.
+    """
 
     wanted: float
     checkpoint: Path
     bytes_per_row: float
+    sizes: Mapping[str, float]
+    lanes: int = 1
     limit: int = FIRST_BYTES
     found: bool = False
     steps: int = 0
@@ -93,15 +104,14 @@ class Measuring:
             return None
         if wanted <= 0:
             raise CallError(f"--batch-seconds must be positive, got {wanted}", hint="--batch-seconds 2")
+        normal = {as_input(stream, last(paths)): paths[last(paths)] for stream, paths in lanes.items()}
         kept = checkpoint / KEPT
         if kept.exists():
             told = json.loads(kept.read_text())
-            if told["batch_seconds"] == wanted:
-                return Measuring(wanted, checkpoint, told["bytes_per_row"], told["bytes"], found=True)
-        normal = {as_input(stream, last(paths)): paths[last(paths)] for stream, paths in lanes.items()}
-        return Measuring(
-            wanted, checkpoint, max(size_of_row(spark, path, known[name]) for name, path in normal.items())
-        )
+            if (told["batch_seconds"], told.get("lanes", 1)) == (wanted, len(normal)):
+                return Measuring(wanted, checkpoint, told["bytes_per_row"], {}, len(normal), told["bytes"], found=True)
+        sizes = {folder_of(path): size_of_row(spark, path, known[name]) for name, path in normal.items()}
+        return Measuring(wanted, checkpoint, min(sizes.values()), sizes, len(normal))
 
     def enough(self, progress: list[dict[str, Any]]) -> bool:
         """Whether another limit shall be tried, or the one that was found: the query is to start anew."""
@@ -120,7 +130,14 @@ class Measuring:
                 return self._step(ran)
             self.warning = f"no limit was found that keeps micro-batches to {self.wanted} s: {error}"
             return False
-        size = max(1, round(limit.rows * self.bytes_per_row))
+        others = median(each["numInputRows"] - sum(self._rows(each).values()) for each in known)
+        if limit.rows <= others:
+            self.warning = (
+                f"micro-batches take about {others:,.0f} rows of inputs without a limit, which alone take longer than "
+                f"{self.wanted} s: the limit stays small. Hint: a larger --batch-seconds, or fewer urgent rows"
+            )
+            return self._go_on(min(self.limit, FIRST_BYTES), ran)
+        size = max(1, round((limit.rows - others) / self.lanes * self.bytes_per_row))
         if size > STEP * self.limit:  # too far from what was seen: a line through small ones may be anything there
             if self.steps < MOST_STEPS:
                 return self._step(ran)
@@ -129,15 +146,26 @@ class Measuring:
         said = {
             "batch_seconds": self.wanted, "bytes": size, "bytes_per_row": self.bytes_per_row,
             "rows": round(size / self.bytes_per_row), "seconds_per_batch": limit.seconds_per_batch,
-            "throughput": limit.throughput,
+            "throughput": limit.throughput, "lanes": self.lanes,
         }  # fmt: skip
         (self.checkpoint / KEPT).write_text(json.dumps(said, indent=1) + "\n")
         return self._go_on(size, ran)
 
+    def _rows(self, batch: Mapping[str, Any]) -> dict[str, int]:
+        """How many rows a micro-batch took of each normal lane, by its folder."""
+        found = dict.fromkeys(self.sizes, 0)
+        for source in batch["sources"]:
+            folder = folder_in(source["description"])
+            if folder in found:
+                found[folder] += int(source["numInputRows"])
+        return found
+
     def _near(self, ran: list[dict[str, Any]]) -> bool:
-        """Whether the last micro-batches took about as much as they might."""
-        least = min(int(each["numInputRows"]) for each in ran[1 - BATCHES :])
-        return least * self.bytes_per_row >= NEAR * self.limit
+        """Whether the last micro-batches took about as much of a normal lane as they might."""
+        sizes = (
+            max(rows * self.sizes[folder] for folder, rows in self._rows(each).items()) for each in ran[1 - BATCHES :]
+        )
+        return min(sizes) >= NEAR * self.limit
 
     def _step(self, ran: list[dict[str, Any]]) -> bool:
         """Another size, for a line through two: a smaller one where this one takes too long."""
@@ -163,10 +191,28 @@ def last(lanes: Mapping[str, Path]) -> str:
     return list(lanes)[-1]
 
 
+def folder_of(path: Path) -> str:
+    """The folder that Spark reads for a path: a single file is a stream of its folder."""
+    place = path.resolve()
+    return str(place.parent if place.is_file() else place)
+
+
+def folder_in(description: str) -> str | None:
+    """The folder of a source of files, as Spark describes it.
+
+    >>> folder_in("FileStreamSource[file:/data/normal]")
+    '/data/normal'
+    """
+    found = re.fullmatch(r"FileStreamSource\[[\w+.-]+:(?://[^/]*)?(/.*)\]", description)
+    return found and found[1]
+
+
 def size_of_row(spark: Any, path: Path, known: Shape) -> float:
     """How many bytes of its files a row of a lane takes, by the first of them."""
     files = files_of(path)[:SAMPLE]
+    if not files:
+        return UNKNOWN_SIZE
     kind = kind_of(path, known)
     reader = spark.read.format(kind).options(**options_of(kind))
-    rows = reader.load([str(file.resolve()) for file in files]).count() if files else 0
-    return sum(file.stat().st_size for file in files) / rows if rows else 100.0
+    rows = reader.load([str(file.resolve()) for file in files]).count()
+    return sum(file.stat().st_size for file in files) / rows if rows else UNKNOWN_SIZE
