@@ -67,6 +67,47 @@ def test_what_lanes_are_refused_with(tmp_path: Path) -> None:
         assert said in refused(tmp_path, *options, streams="S")
 
 
+SCHEMA = "R=k string, v int, ts timestamp"
+
+
+def test_a_job_starts_before_the_first_alarm(spark: SparkSession, tmp_path: Path) -> None:
+    lanes = laned(tmp_path)
+    (tmp_path / "urgent" / "0.csv").rename(tmp_path / "alarm.csv")
+    result = run(tmp_path, *lanes, "--schema", SCHEMA, "--available-now", streams="S")
+    assert result.exit_code == 0, result.output
+    (tmp_path / "alarm.csv").rename(tmp_path / "urgent" / "0.csv")
+    result = run(tmp_path, *lanes, "--available-now", "--finish", streams="S")
+    assert result.exit_code == 0, result.output
+    found = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert Counter(row.v for row in found if row.priority) == Counter({4: 1, 5: 2})
+
+
+def test_what_lanes_without_files_need(tmp_path: Path) -> None:
+    lanes = laned(tmp_path)
+    (tmp_path / "urgent" / "0.csv").unlink()
+    assert 'Hint: say them: --schema R="' in refused(tmp_path, *lanes, streams="S")
+    wrong = refused(tmp_path, *lanes, "--schema", "R:urgent=k string", streams="S")
+    assert "--schema is written NAME=" in wrong
+    assert "'T', which was not given" in refused(tmp_path, *lanes, "--schema", "T=k string", streams="S")
+    for file in (tmp_path / "normal").iterdir():
+        file.unlink()
+    assert "the formats of the other lanes, none, do not say" in refused(
+        tmp_path, *lanes, "--schema", SCHEMA, streams="S"
+    )
+
+
+def test_the_size_of_rows_is_learnt_when_the_first_files_come(tmp_path: Path) -> None:
+    normal = tmp_path / "normal"
+    normal.mkdir()
+    measuring = Measuring(2.0, tmp_path, 100.0, {"/normal": 100.0}, unsized={normal: lambda: 1000.0})
+    assert not measuring.enough(micro_batches(1000, 0.6)), "rows of 100 bytes would be far from the limit"
+    add_file(normal, [])
+    measuring.sizes = {str(normal): 100.0}
+    measuring.enough(micro_batches(1000, 0.6))
+    assert measuring.sizes == {str(normal): 1000.0}
+    assert (measuring.bytes_per_row, measuring.unsized) == (1000.0, {})
+
+
 def micro_batches(rows: int, seconds: float, count: int = 4) -> list[dict]:
     sources = [{"description": "FileStreamSource[file:/normal]", "numInputRows": rows}]
     return with_sources(sources, seconds, count)

@@ -20,15 +20,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 from streamjoin import CallError
 from streamjoin.api import NeverSoShortError, limit_of, ran_of
-from streamjoin.cli.tables import Shape, files_of, kind_of, options_of
+from streamjoin.cli.tables import UNKNOWN, Shape, files_of, kind_of, options_of
 
 KEPT: Final = "streamjoin_lanes.json"
 FIRST_BYTES: Final = 1 << 20
@@ -76,6 +77,32 @@ def as_input(stream: str, lane: str) -> str:
     return f"{stream}:{lane}"
 
 
+def shapes_of_empty(stream: str, lanes: Mapping[str, Path], known: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Of lanes without files, what they will be: the first alarm comes after the job has started. Their format is that
+    of the other lanes, their columns are those that are said.
+    """
+    shapes = {lane: known.get(as_input(stream, lane), UNKNOWN) for lane in lanes}
+    empty = [lane for lane, path in lanes.items() if path.is_dir() and not files_of(path)]
+    found = {}
+    for lane in empty:
+        kind, columns = shapes[lane].kind, shapes[lane].columns
+        if columns is None:
+            raise CallError(
+                f"the lane {lane!r} of {stream!r} has no files yet ({lanes[lane]}), which would show its columns",
+                hint=f'say them: --schema {stream}="k string, ts timestamp"',
+            )
+        kinds = {kind_of(path, shapes[other]) for other, path in lanes.items() if other not in empty}
+        if kind is None and len(kinds) != 1:
+            seen = " and ".join(sorted(kinds)) or "none"
+            raise CallError(
+                f"the lane {lane!r} of {stream!r} has no files yet ({lanes[lane]}), and the formats of the other "
+                f"lanes, {seen}, do not say what it will have",
+                hint="put a first file into it; one without rows will do",
+            )
+        found[as_input(stream, lane)] = Shape(kind or kinds.pop(), columns)
+    return found
+
+
 @dataclass
 class Measuring:
     """Finds the limit of each normal lane, in bytes. `wanted` is how long micro-batches shall take, in seconds;
@@ -86,13 +113,14 @@ class Measuring:
     wanted: float
     checkpoint: Path
     bytes_per_row: float
-    sizes: Mapping[str, float]
+    sizes: dict[str, float]
     lanes: int = 1
     limit: int = FIRST_BYTES
     found: bool = False
     steps: int = 0
     seen: list[dict[str, Any]] = field(default_factory=list)  # with earlier limits
     warning: str | None = None
+    unsized: dict[Path, Callable[[], float]] = field(default_factory=dict)  # normal lanes that had no files yet
 
     @staticmethod
     def of(
@@ -111,12 +139,20 @@ class Measuring:
             if (told["batch_seconds"], told.get("lanes", 1)) == (wanted, len(normal)):
                 return Measuring(wanted, checkpoint, told["bytes_per_row"], {}, len(normal), told["bytes"], found=True)
         sizes = {folder_of(path): size_of_row(spark, path, known[name]) for name, path in normal.items()}
-        return Measuring(wanted, checkpoint, min(sizes.values()), sizes, len(normal))
+        later: dict[Path, Callable[[], float]] = {
+            path: partial(size_of_row, spark, path, known[name]) for name, path in normal.items() if not files_of(path)
+        }
+        return Measuring(wanted, checkpoint, min(sizes.values()), sizes, len(normal), unsized=later)
 
     def enough(self, progress: list[dict[str, Any]]) -> bool:
         """Whether another limit shall be tried, or the one that was found: the query is to start anew."""
         ran = ran_of(progress)[1:]
-        if self.found or len(ran) < BATCHES - 1 or not self._near(ran):
+        if self.found or len(ran) < BATCHES - 1:
+            return False
+        for path in [path for path in self.unsized if files_of(path)]:
+            self.sizes[folder_of(path)] = self.unsized.pop(path)()
+            self.bytes_per_row = min(self.sizes.values())
+        if not self._near(ran):
             return False
         known = [*self.seen, *ran]
         try:
