@@ -107,6 +107,16 @@ def test_a_stream_with_urgent_rows_is_not_taken_for_a_plain_one(stream: DataFram
     options: dict[str, Any] = {"time": "ts", "window": sj.Range("5 s"), "lateness": sj.Grace("0 s")}
     with pytest.raises(sj.CallError, match="input 0 has urgent rows, and nothing says which"):
         sj.join(ranked, stream, by="k", **options)
+    plain = stream.selectExpr("*", "0 AS priority")
+    for call in (
+        lambda: sj.union(ranked, plain, **options),
+        lambda: sj.distinct(ranked, **options),
+        lambda: sj.reorder(ranked, time="ts", lateness=sj.Grace("0 s")),
+    ):
+        with pytest.raises(sj.CallError, match=r"Hint: sj\.deprioritise\(frame\) before, or write it in CQL"):
+            call()
+    with pytest.raises(sj.CallError, match="give PRIORITY BY its column, behind stream a"):
+        sj.cql(stream.sparkSession, "SELECT k FROM a [RANGE 5 SECONDS]", a=ranked, time="ts", lateness=sj.Grace("0 s"))
     joined = sj.join(ranked, stream, by="k", priority=["priority", None], **options)
     with pytest.raises(sj.CallError, match="has no delay"):
         sj.output_delay(joined)
