@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -170,3 +171,25 @@ def test_starving_rows_are_told_of() -> None:
     with pytest.warns(UserWarning, match=r"more than half of the rows of streamjoin-1 were urgent.*60%, 60%, 60%"):
         urgent = told(busy[-1][1], busy)["joins"]["streamjoin-1"]["urgent"]
     assert (urgent["starving"], urgent["standing"][0]) == (True, 2.0)
+
+
+def test_only_urgent_rows_make_progress_look_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def micro_batches(pack: dict[str, int]) -> SimpleNamespace:
+        each = {
+            "numInputRows": 10, "timestamp": "2026-01-01T00:00:00.000Z",
+            "durationMs": {"addBatch": 1, "triggerExecution": 10}, "observedMetrics": {"streamjoin-1-pack": pack},
+        }  # fmt: skip
+        return SimpleNamespace(recentProgress=[{**each, "batchId": number} for number in range(20)])
+
+    looked: list[int] = []
+
+    def counting(progress: dict[str, Any]) -> dict[str, Any]:
+        looked.append(progress["batchId"])
+        return sj.from_progress(progress)
+
+    monkeypatch.setattr("streamjoin.api.watching.from_progress", counting)
+    assert sj.progress(micro_batches({"rows_in": 10}))["batch"] == 19
+    assert looked == [19]
+    urgent = sj.progress(micro_batches({"rows_in": 10, "urgent": 1}))["joins"]["streamjoin-1"]["urgent"]
+    assert (urgent["share"], urgent["starving"]) == (0.1, False)
+    assert sorted(looked[1:]) == list(range(20))
