@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.spark.lane_limit import limit_of
+from streamjoin.spark.marks import has_urgent_rows
 from streamjoin.spark.starving import told
 
 STATUS = [(1, 10, "ALARM", 5), (1, 11, "INFO", 5), (2, 20, "INFO", 99), (2, 21, None, 1)]
@@ -127,6 +128,19 @@ def test_a_stream_with_urgent_rows_is_not_taken_for_a_plain_one(stream: DataFram
     plain = sj.deprioritise(joined)
     assert plain.columns == [*joined.columns[:-1], "priority"]
     sj.aggregate(plain, {"n": "count"}, time="valid_from", window=sj.Now(), lateness=sj.Grace("0 s"))
+
+
+def test_which_of_sparks_operations_forget_that_rows_are_urgent(stream: DataFrame) -> None:
+    ranked, plain = sj.prioritise(stream, {"v > 1": 3}), stream.selectExpr("*", "0 AS priority")
+    both = sj.lanes(urgent=stream, normal=stream)
+    for frame in (ranked, both):
+        for kept in (frame.where("k > 1"), frame.withColumnRenamed("priority", "p"), frame.select("priority", "k")):
+            assert has_urgent_rows(kept.schema)
+        for forgotten in (plain.union(frame), frame.selectExpr("*", "priority + 1 AS q").drop("priority")):
+            assert not has_urgent_rows(forgotten.schema), "as sj.prioritise says; if it is known now, say so there"
+    said = "SELECT k FROM a [NOW] PRIORITY BY priority UNION ALL SELECT k FROM b [NOW] PRIORITY BY priority"
+    united = sj.cql(stream.sparkSession, said, a=ranked, b=both, time="ts", lateness=sj.Grace("0 s"))
+    assert has_urgent_rows(united.schema)
 
 
 def test_lanes_give_at_least_their_own_priority(status: DataFrame, urgent: DataFrame) -> None:

@@ -27,6 +27,10 @@ def prioritise(frame: DataFrame, rules: Mapping[str, int], *, as_: str = "priori
     `rules` is a dict from a condition, in SQL, to a priority. A row has the largest whose condition is true, and 0
     where none is. Do this at the source: behind a join's buffers it comes too late.
 
+    Make it the last thing before the call that takes `priority=`. That its rows are urgent is known from the column:
+    filters and renames keep that; Spark's `union`, dropping it, or computing another from it (`priority + 1`) forget
+    it. A call without `priority=` is then not refused, and rows that are not urgent may be late.
+
     >>> import streamjoin as sj
     >>> spark = sj.session()
     >>> seen = spark.createDataFrame([(1, "ALARM", 3), (2, "INFO", 99), (3, "INFO", 5)], "ts long, kind string, v int")
@@ -100,6 +104,9 @@ def lanes(*, as_: str = "priority", **lanes: DataFrame) -> DataFrame:
     micro-batches if its source has no limit and that of the normal one has: `maxFilesPerTrigger`, `maxBytesPerTrigger`,
     or Kafka's `maxOffsetsPerTrigger`. `sj.lane_limit` says which. A partner that is still in the backlog is waited for:
     streams that others are looked up in go whole into an unlimited lane.
+
+    As with `sj.prioritise`, make it the last thing before the call that takes `priority=`: Spark's `union`, or a column
+    computed from the priority, forget that rows are urgent, and nothing is refused then.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
