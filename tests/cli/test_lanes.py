@@ -154,6 +154,11 @@ def test_the_limit_stays_small_until_a_backlog_shows_what_it_shall_be(tmp_path: 
     assert 10_000_000 < measuring.limit < 11_000_000
 
 
+def test_a_backlog_of_files_of_half_the_limit_is_near_it(tmp_path: Path) -> None:
+    measuring = measured(2.0, tmp_path)
+    assert measuring.enough(micro_batches(510, 0.6)), "one of 0.53 MB by its size, 0.51 MB by that of its rows"
+
+
 def test_micro_batches_that_are_never_so_short_are_told_of_and_keep_a_small_limit(tmp_path: Path) -> None:
     measuring, screen = measured(0.1, tmp_path, 100.0), Screen(Console(file=io.StringIO()))
     limits = []
@@ -200,7 +205,7 @@ def test_rows_of_other_inputs_are_subtracted_and_the_rest_is_for_all_normal_lane
         return Measuring(2.0, tmp_path, 1000.0, {"/n1": 1000.0, "/n2": 2000.0}, lanes=2)
 
     measuring = two_lanes()
-    assert not measuring.enough(both(500, 0.5 + 3500e-4)), "many urgent rows are nothing of a limit"
+    assert not measuring.enough(both(300, 0.5 + 3300e-4)), "many urgent rows are nothing of a limit"
     assert measuring.enough(both(2000, 0.5 + 5000e-4))
     assert measuring.enough(both(8000, 0.5 + 11000e-4))
     assert measuring.found
