@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.spark.lane_limit import limit_of
+from streamjoin.spark.marks import has_urgent_rows
 from streamjoin.spark.starving import told
 
 STATUS = [(1, 10, "ALARM", 5), (1, 11, "INFO", 5), (2, 20, "INFO", 99), (2, 21, None, 1)]
@@ -107,6 +109,16 @@ def test_a_stream_with_urgent_rows_is_not_taken_for_a_plain_one(stream: DataFram
     options: dict[str, Any] = {"time": "ts", "window": sj.Range("5 s"), "lateness": sj.Grace("0 s")}
     with pytest.raises(sj.CallError, match="input 0 has urgent rows, and nothing says which"):
         sj.join(ranked, stream, by="k", **options)
+    plain = stream.selectExpr("*", "0 AS priority")
+    for call in (
+        lambda: sj.union(ranked, plain, **options),
+        lambda: sj.distinct(ranked, **options),
+        lambda: sj.reorder(ranked, time="ts", lateness=sj.Grace("0 s")),
+    ):
+        with pytest.raises(sj.CallError, match=r"Hint: sj\.deprioritise\(frame\) before, or write it in CQL"):
+            call()
+    with pytest.raises(sj.CallError, match="give PRIORITY BY its column, behind stream a"):
+        sj.cql(stream.sparkSession, "SELECT k FROM a [RANGE 5 SECONDS]", a=ranked, time="ts", lateness=sj.Grace("0 s"))
     joined = sj.join(ranked, stream, by="k", priority=["priority", None], **options)
     with pytest.raises(sj.CallError, match="has no delay"):
         sj.output_delay(joined)
@@ -116,6 +128,19 @@ def test_a_stream_with_urgent_rows_is_not_taken_for_a_plain_one(stream: DataFram
     plain = sj.deprioritise(joined)
     assert plain.columns == [*joined.columns[:-1], "priority"]
     sj.aggregate(plain, {"n": "count"}, time="valid_from", window=sj.Now(), lateness=sj.Grace("0 s"))
+
+
+def test_which_of_sparks_operations_forget_that_rows_are_urgent(stream: DataFrame) -> None:
+    ranked, plain = sj.prioritise(stream, {"v > 1": 3}), stream.selectExpr("*", "0 AS priority")
+    both = sj.lanes(urgent=stream, normal=stream)
+    for frame in (ranked, both):
+        for kept in (frame.where("k > 1"), frame.withColumnRenamed("priority", "p"), frame.select("priority", "k")):
+            assert has_urgent_rows(kept.schema)
+        for forgotten in (plain.union(frame), frame.selectExpr("*", "priority + 1 AS q").drop("priority")):
+            assert not has_urgent_rows(forgotten.schema), "as sj.prioritise says; if it is known now, say so there"
+    said = "SELECT k FROM a [NOW] PRIORITY BY priority UNION ALL SELECT k FROM b [NOW] PRIORITY BY priority"
+    united = sj.cql(stream.sparkSession, said, a=ranked, b=both, time="ts", lateness=sj.Grace("0 s"))
+    assert has_urgent_rows(united.schema)
 
 
 def test_lanes_give_at_least_their_own_priority(status: DataFrame, urgent: DataFrame) -> None:
@@ -160,3 +185,25 @@ def test_starving_rows_are_told_of() -> None:
     with pytest.warns(UserWarning, match=r"more than half of the rows of streamjoin-1 were urgent.*60%, 60%, 60%"):
         urgent = told(busy[-1][1], busy)["joins"]["streamjoin-1"]["urgent"]
     assert (urgent["starving"], urgent["standing"][0]) == (True, 2.0)
+
+
+def test_only_urgent_rows_make_progress_look_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def micro_batches(pack: dict[str, int]) -> SimpleNamespace:
+        each = {
+            "numInputRows": 10, "timestamp": "2026-01-01T00:00:00.000Z",
+            "durationMs": {"addBatch": 1, "triggerExecution": 10}, "observedMetrics": {"streamjoin-1-pack": pack},
+        }  # fmt: skip
+        return SimpleNamespace(recentProgress=[{**each, "batchId": number} for number in range(20)])
+
+    looked: list[int] = []
+
+    def counting(progress: dict[str, Any]) -> dict[str, Any]:
+        looked.append(progress["batchId"])
+        return sj.from_progress(progress)
+
+    monkeypatch.setattr("streamjoin.api.watching.from_progress", counting)
+    assert sj.progress(micro_batches({"rows_in": 10}))["batch"] == 19
+    assert looked == [19]
+    urgent = sj.progress(micro_batches({"rows_in": 10, "urgent": 1}))["joins"]["streamjoin-1"]["urgent"]
+    assert (urgent["share"], urgent["starving"]) == (0.1, False)
+    assert sorted(looked[1:]) == list(range(20))

@@ -17,7 +17,7 @@ from streamjoin.spark.jobs import (
     schema_from_json,
     ship_by_value,
 )
-from streamjoin.spark.lane_limit import limit_of, ran_of
+from streamjoin.spark.lane_limit import NeverSoShortError, limit_of, ran_of
 from streamjoin.spark.marks import made_by, uses_timers
 from streamjoin.spark.quiet import errors_go_to
 from streamjoin.spark.session import configure, session
@@ -59,7 +59,7 @@ __all__ = [
 ]
 # What the command line needs of Spark beyond the public functions.
 __all__ += ["EndedBatches", "StoredInput", "buckets_by_default", "buckets_of", "check_goes_on", "errors_go_to"]
-__all__ += ["StoredGroup", "StoredTree", "stored_trees"]
+__all__ += ["NeverSoShortError", "StoredGroup", "StoredTree", "stored_trees"]
 __all__ += [
     "limit_of",
     "log_no_errors",

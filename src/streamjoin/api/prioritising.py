@@ -27,6 +27,10 @@ def prioritise(frame: DataFrame, rules: Mapping[str, int], *, as_: str = "priori
     `rules` is a dict from a condition, in SQL, to a priority. A row has the largest whose condition is true, and 0
     where none is. Do this at the source: behind a join's buffers it comes too late.
 
+    Make it the last thing before the call that takes `priority=`. That its rows are urgent is known from the column:
+    filters and renames keep that; Spark's `union`, dropping it, or computing another from it (`priority + 1`) forget
+    it. A call without `priority=` is then not refused, and rows that are not urgent may be late.
+
     >>> import streamjoin as sj
     >>> spark = sj.session()
     >>> seen = spark.createDataFrame([(1, "ALARM", 3), (2, "INFO", 99), (3, "INFO", 5)], "ts long, kind string, v int")
@@ -101,6 +105,9 @@ def lanes(*, as_: str = "priority", **lanes: DataFrame) -> DataFrame:
     or Kafka's `maxOffsetsPerTrigger`. `sj.lane_limit` says which. A partner that is still in the backlog is waited for:
     streams that others are looked up in go whole into an unlimited lane.
 
+    As with `sj.prioritise`, make it the last thing before the call that takes `priority=`: Spark's `union`, or a column
+    computed from the priority, forget that rows are urgent, and nothing is refused then.
+
     >>> import streamjoin as sj
     >>> spark = sj.session()
     >>> alarms, readings = (spark.createDataFrame([(ts, "x")], "ts long, k string") for ts in (9, 1))
@@ -112,10 +119,14 @@ def lanes(*, as_: str = "priority", **lanes: DataFrame) -> DataFrame:
 
 @says_what_fits
 def lane_limit(query: Any, *, batch_seconds: float = 2.0) -> LaneLimit:
-    """How many rows of the normal lane keep a query's micro-batches so short, from what its last ones took.
+    """How many rows keep a query's micro-batches so short, from what its last ones took: the limit of a normal lane.
 
     A micro-batch takes a + b * rows seconds; so `rows` = (batch_seconds - a) / b. The price is throughput: of what
     endless micro-batches would do, 1 - a / batch_seconds is left (`throughput`).
+
+    These are rows of all streams of the query, urgent lanes and streams beside it too (Spark's `numInputRows`), because
+    nothing says which of its sources is a normal lane. Where the others bring many, subtract what they bring (`sources`
+    of `query.lastProgress` has `numInputRows` of each); where several sources have a limit, divide by their number.
 
     >>> import streamjoin as sj
     >>> from types import SimpleNamespace

@@ -92,8 +92,11 @@ def progress(query: Any) -> dict[str, Any]:
     ran = [each for each in query.recentProgress if did_run(each)]
     if not ran:
         return from_progress({})
-    history = [(each, from_progress(each)) for each in ran[-STANDING_FOR:]]
-    return starving(history[-1][1], history)
+    last = from_progress(ran[-1])
+    if not any("urgent" in figures for figures in last["joins"].values()):
+        return last  # nothing that those before it would say more of
+    before = [(each, from_progress(each)) for each in ran[-STANDING_FOR:-1]]
+    return starving(last, [*before, (ran[-1], last)])
 
 
 @says_what_fits

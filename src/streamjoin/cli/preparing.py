@@ -22,7 +22,7 @@ from streamjoin.cli.bad_rows import check_bad_rows, good_part
 from streamjoin.cli.ending import Ending
 from streamjoin.cli.job import QueryOptions, check_names, load_job, run_job
 from streamjoin.cli.kept import kept_format, kept_shapes
-from streamjoin.cli.lanes import as_input, lanes_by_stream, last
+from streamjoin.cli.lanes import as_input, lanes_by_stream, last, shapes_of_empty
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.cli.output import check_places, check_unwritten
 from streamjoin.cli.replay import Replay, check_no_replay
@@ -82,7 +82,7 @@ class Asked:
             raise CallError(f"the input {min(twice)!r} was given twice, with lanes and without", hint="leave one out")
         schemas = by_name(schema, "--schema", 'R="k string, v int"')
         for name in schemas:
-            if name not in inputs:
+            if name not in inputs and name not in lanes:
                 raise CallError(f"--schema names an input {name!r}, which was not given", hint=f"add {name}=PATH")
         replay = Replay.of(
             arrival, arrival_interval, files_per_batch=files_per_batch, trigger=trigger, bad_rows=bad_rows
@@ -247,7 +247,10 @@ def known_shapes(asked: Asked) -> dict[str, Shape]:
     """What is known of the inputs: what the query has begun with, and before that what the command says."""
     known = kept_shapes(asked.checkpoint)
     for name, columns in asked.schemas.items():
-        known[name] = Shape(known.get(name, UNKNOWN).kind, columns)
+        for each in [as_input(name, lane) for lane in asked.lanes.get(name, ())] or [name]:
+            known[each] = Shape(known.get(each, UNKNOWN).kind, columns)
+    for stream, lanes in asked.lanes.items():
+        known |= shapes_of_empty(stream, lanes, known)
     return known
 
 

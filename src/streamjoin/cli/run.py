@@ -127,8 +127,11 @@ def _watch(query: Any, screen: Screen, interrupts: Interrupts, beside: Any, meas
             screen.warn(warnings_of(query))
         if over:
             return True
-        if measuring is not None and batches.last != before and measuring.enough(query.recentProgress):
-            return False
+        if measuring is not None and batches.last != before:
+            enough = measuring.enough(query.recentProgress)
+            screen.tell(measuring.warning)
+            if enough:
+                return False
         status = query.status
         screen.now("stopping after this micro-batch" if interrupts.count else status["message"])
         # Spark may have begun the next micro-batch when we learn that one has ended. It is then done again at the

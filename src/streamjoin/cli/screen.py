@@ -27,6 +27,7 @@ class Screen:
         self.console = console
         self.totals = Totals()
         self.warned = False
+        self.told = False
         self.alive = console.status("starting") if console.is_terminal else None
 
     def __enter__(self) -> Screen:
@@ -52,6 +53,12 @@ class Screen:
             for text in texts:
                 self.print(f"warning: {text}")
         self.warned = bool(texts)
+
+    def tell(self, text: str | None) -> None:
+        """A warning of the whole run, if there is one: the first time only."""
+        if text is not None and not self.told:
+            self.print(f"warning: {text}")
+            self.told = True
 
     def now(self, what: str) -> None:
         """What is going on at the moment."""

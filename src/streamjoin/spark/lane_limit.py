@@ -1,7 +1,7 @@
 """How much of a normal lane a micro-batch may take, so that it is as short as it shall be.
 
     seconds of a micro-batch = a + b * rows        a: what every micro-batch takes, b: what a row takes
-    rows = (seconds - a) / b                       the limit of the normal lane
+    rows = (seconds - a) / b                       what it may take of all streams together
     1 - a / seconds                                what is left of the throughput of endless micro-batches
 
 a and b are those of the straight line nearest to the micro-batches that a query has run. The first one is left out: it
@@ -22,14 +22,18 @@ from streamjoin.spark.jobs import did_run
 
 @dataclass(frozen=True)
 class LaneLimit:
-    """The limit of a normal lane in `rows`; what every micro-batch takes, and what a row takes, in seconds; and which
-    share of the `throughput` is left.
+    """How many `rows` a micro-batch may take, those of all streams together; what every micro-batch takes, and what a
+    row takes, in seconds; and which share of the `throughput` is left.
     """
 
     rows: int
     seconds_per_batch: float
     seconds_per_row: float
     throughput: float
+
+
+class NeverSoShortError(CallError):
+    """What every micro-batch takes is more than it shall take: no limit helps."""
 
 
 def ran_of(progress: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -58,7 +62,7 @@ def limit_of(progress: Sequence[dict[str, Any]], batch_seconds: Any) -> LaneLimi
         )
     a = max(0.0, float(a))
     if batch_seconds <= a:
-        raise CallError(
+        raise NeverSoShortError(
             f"a micro-batch of this query takes {a:.2f} s without any row, so none is over in {batch_seconds} s",
             hint=f"batch_seconds={2 * a:.1f} would leave half of the throughput",
         )

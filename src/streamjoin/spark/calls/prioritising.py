@@ -104,14 +104,22 @@ def _at_least(frame: DataFrame, lane: str, name: str, least: int) -> Column:
     return F.greatest(F.coalesce(F.col(quoted(own.name)), F.lit(0)), F.lit(least))
 
 
-def check_priority_is_said(part: Input, *, said: bool, numbered: bool) -> None:
-    """Refuse a stream with urgent rows in a call that does not know of them: all rows would say how far it is."""
+def check_priority_is_said(part: Input, source: str, *, said: bool, joins: bool) -> None:
+    """Refuse a stream with urgent rows in a call that does not know of them: all rows would say how far it is.
+
+    A join has an argument for it, and CQL has words. Other functions have neither: their sources are numbers too.
+    """
     if said or not part.streaming or not has_urgent_rows(part.schema):
         return
-    how = 'priority="priority", its column' if numbered else f"PRIORITY BY its column, behind {part.label}"
+    if joins:
+        hint = 'give priority="priority", its column, or sj.deprioritise(frame) before'
+    elif source.isdigit():
+        hint = "sj.deprioritise(frame) before, or write it in CQL, with PRIORITY BY its column"
+    else:
+        hint = f"give PRIORITY BY its column, behind {part.label}, or sj.deprioritise(frame) before"
     raise CallError(
         f"{part.label} has urgent rows, and nothing says which: they come early, so the others would be taken for late",
-        hint=f"give {how}, or sj.deprioritise(frame) before",
+        hint=hint,
     )
 
 

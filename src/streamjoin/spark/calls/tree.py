@@ -71,7 +71,8 @@ class TreeCall:
         session, streaming = read[0].frame.sparkSession, any(part.streaming for part in read)
         options.check_priority(prioritised=is_prioritised(relation))
         for leaf in streams_of(relation):
-            check_priority_is_said(self.inputs[leaf.source], said=leaf.priority is not None, numbered=self.numbered)
+            part, said = self.inputs[leaf.source], leaf.priority is not None
+            check_priority_is_said(part, leaf.source, said=said, joins=self.numbered)
         new = getattr(options, "new_priority", None)
         leaving = Leaving(
             columns=self.columns,
