@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,21 @@ def test_states_that_nobody_wrote_to_for_hours_are_removed(tmp_path: Path) -> No
         os.utime(tmp_path / name, (10**9 - age, 10**9 - age))
     local_runs.forget(tmp_path, now=10**9)
     assert [folder.name for folder in tmp_path.iterdir()] == ["new"]
+
+
+def test_a_state_in_use_is_kept_though_it_writes_in_folders_of_its_own_or_nothing(tmp_path: Path) -> None:
+    old = time.time() - 7 * 3600
+    for name in ("below", "touched", "ended"):
+        below = tmp_path / name / "tpmj-0-0"
+        below.mkdir(parents=True)
+        (below / "a.keys").touch()
+        for each in (below, tmp_path / name):
+            os.utime(each, (old, old))
+    (tmp_path / "below" / "tpmj-0-0" / "b.keys").touch()
+    local_runs.touch(str(tmp_path / "touched"))
+    local_runs.touch(str(tmp_path / "nothing was written there"))
+    local_runs.forget(tmp_path)
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["below", "touched"]
 
 
 def test_runs_that_a_manifest_does_not_name_are_removed(tmp_path: Path) -> None:

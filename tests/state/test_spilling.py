@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +160,58 @@ def test_a_file_that_was_changed_is_an_error_and_the_stored_parts_make_it_again(
     lost = area_of(tmp_path / "here", matching)
     lost.restore(store.load())
     assert kept_ids(lost) == list(range(30))
+
+
+CUT = """
+import os, sys
+from pathlib import Path
+import numpy as np
+import pyarrow as pa
+from streamjoin.errors import SpillError
+from streamjoin.state.paged import FilePages
+from tests.state.making import drawn
+from tests.state.test_spilling import MATCHINGS, area_of, some
+
+folder, suffix = Path(sys.argv[1]), sys.argv[2]
+
+def area(name, **options):
+    made, rng = area_of(folder / name, MATCHINGS["band"][0], pages=100, **options), np.random.default_rng(1)
+    for _ in range(2):
+        made.insert(some(rng, "band", 300))
+        list(made.purge(-100))
+    return made
+
+merged, expiring, waiting, stored, probed = area("merged"), area("expiring", tracked=True), area(
+    "waiting", tracked=True), area("stored"), area("probed")
+paged = FilePages(folder / "paged").write(drawn(np.random.default_rng(1), 1000), 100)
+meetings = list(probed.probe(some(np.random.default_rng(2), "band", 10)))
+uses = {
+    "merge": lambda: merged.spilling._merged(merged.kept, merged.matching, 0, 0),
+    "expiry": lambda: list(expiring.purge(5)),
+    "first start": lambda: waiting.first_undecided(unmatched_only=True),
+    "snapshot": lambda: [stored.snapshot("area").blobs[name] for name in stored.snapshot("area").blobs],
+    "payload": lambda: meetings[0].kept.run.rows.payload.take(pa.array(meetings[0].theirs)),
+    "pages": lambda: paged.read(3, 4),
+}
+for file in folder.rglob(f"*{suffix}"):
+    os.truncate(file, 100)
+for name, use in uses.items():
+    try:
+        use()
+    except SpillError as error:
+        assert f"{suffix}, to which" in str(error) and "less than its" in str(error), error
+        print(name)
+"""
+
+
+@pytest.mark.parametrize("suffix", [".keys", ".rows"])
+def test_files_that_were_cut_are_an_error_whoever_looks_at_them(tmp_path: Path, suffix: str) -> None:
+    """In a process of its own: what is mapped of a file that was cut ends the process that looks at it."""
+    ended = subprocess.run([sys.executable, "-c", CUT, tmp_path, suffix], capture_output=True, text=True, check=False)
+    everybody = ["merge", "expiry", "first start", "snapshot", "payload", "pages"]
+    # Rows are handed out with payload; who reads arrays alone is told, too: what is cut is not trusted.
+    expected = [each for each in everybody if suffix == ".rows" or each != "payload"]
+    assert (ended.returncode, ended.stdout.split("\n")[:-1]) == (0, expected), ended.stderr
 
 
 def test_a_run_of_very_many_parts_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

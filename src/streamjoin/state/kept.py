@@ -57,20 +57,28 @@ class Kept:
         noted = 0 if self.meetings is None else self.meetings.nbytes
         return self.run.rows.nbytes + found + noted
 
+    def ensure_whole(self) -> None:
+        """An error where the run lies in files that have been cut: for whoever is about to look at its rows."""
+        if isinstance(self.run, SpilledRun):
+            self.run.stored.ensure_whole()
+
     @property
     def open_ended(self) -> bool:
         """Whether the end of any row is not known."""
+        self.ensure_whole()
         rows = self.run.rows
         return rows.holder is not None and bool(((rows.holder >= 0) & (rows.te == FOREVER)).any())
 
     def holding(self, ends: Ends) -> Indices:
         """The rows that wait for one of these ends, or did."""
+        self.ensure_whole()
         return _NOTHING if self.expiry is None else self.index.find(ends)[0]
 
     def settle(self, ends: Ends) -> Indices:
         """Ends of rows become known; the rows."""
         if self.expiry is None:
             return _NOTHING
+        self.ensure_whole()
         rows, te = self.index.find(ends)
         self.run.rows.te[rows] = te
         self._expect(rows)
@@ -84,6 +92,7 @@ class Kept:
 
     def living(self, progress: int) -> Mask | None:
         """Which rows are still there; None when all are."""
+        self.ensure_whole()
         return expired_mask(self.run.rows.te, progress)[0] if self.any_removed(progress) else None
 
     def any_removed(self, progress: int) -> bool:
@@ -92,6 +101,7 @@ class Kept:
 
     def expire(self, progress: int) -> Indices:
         """The rows that have expired since they were last asked for."""
+        self.ensure_whole()
         if self.expiry is not None:
             due = self.expiry.take_up_to(progress)
             rows = _NOTHING if due is None else due[1]["row"].to_numpy()

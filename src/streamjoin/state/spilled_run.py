@@ -60,9 +60,7 @@ class SpilledRun(Run):
         """
         matching = self.matching if by is None else by
         start, stop = rows_by_page(matching, mine, side, self.stored.index)
-        error = self.stored.damage
-        if error is not None:
-            raise error
+        self.stored.ensure_whole()
         at, index = 0, self.stored.index.start
         most = ROWS_AT_ONCE if works_on_mapped(matching) else 0
         while at < len(start):
@@ -88,6 +86,7 @@ class SpilledRun(Run):
 
     def first_start(self, progress: int, met: npt.NDArray[np.bool_] | None, known: int | None) -> int | None:
         """The smallest `ts` among rows that end after `progress` and, if it is asked, have met nobody; or `known`."""
+        self.stored.ensure_whole()
         index = self.stored.index
         smallest = known
         for page in np.argsort(index.first_ts, kind="stable").tolist():

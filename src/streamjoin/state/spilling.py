@@ -84,6 +84,8 @@ class Spilling:
         return None
 
     def _merged(self, parts: list[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
+        for part in parts:
+            part.ensure_whole()
         rows = sum(len(part.run) for part in parts)
         page_rows = self.page_rows(sum(part.run.rows.nbytes for part in parts) / max(1, rows))
         together = merged_into(self.store, parts, matching, progress, heard, page_rows)

@@ -162,6 +162,7 @@ def _ends_bytes(ends: Ends) -> bytes:
 
 
 def _part_bytes(kept: Kept, layout: Layout, part: int) -> bytes:
+    kept.ensure_whole()
     which, rows = layout.rows_of(part), kept.run.rows
     rows = rows if which is None else rows.take(which)
     if rows.holder is not None:

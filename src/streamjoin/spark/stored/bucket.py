@@ -36,7 +36,7 @@ from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.spark.stored.blob_cache import BlobCache, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
-from streamjoin.spark.stored.local_runs import folder_of, keep_named
+from streamjoin.spark.stored.local_runs import folder_of, keep_named, touch
 from streamjoin.spark.stored.pages import bound, pages_of
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
@@ -229,6 +229,7 @@ class Bucket:
         self.variables.manifest.update((json.dumps(manifest),))
         remember(known, figures)
         if self.stage.memory is not None:
+            touch(folder_of(known.state))
             pa.default_memory_pool().release_unused()
 
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -53,12 +54,22 @@ def name_of(process: int) -> str:
         return ""
 
 
+def touch(folder: str) -> None:
+    """Say that a state is in use: it may write nothing for hours, or only in folders of its own within this one."""
+    with suppress(OSError):  # nothing of it has been written to files
+        os.utime(folder)
+
+
 def forget(folder: Path, now: float | None = None) -> None:
-    """Remove states that nobody has written to for hours: those of queries that have ended while Spark goes on."""
+    """Remove states that nobody has touched for hours: those of queries that have ended while Spark goes on.
+
+    What is written in folders within that of a state counts, too: it does not touch the state's own.
+    """
     horizon = (time.time() if now is None else now) - FORGET_AFTER_SECONDS
     for state in folder.iterdir() if folder.is_dir() else ():
-        if state.stat().st_mtime < horizon:
-            shutil.rmtree(state, ignore_errors=True)
+        with suppress(OSError):  # another worker cleans up, too
+            if all(each.stat().st_mtime < horizon for each in (state, *filter(Path.is_dir, state.iterdir()))):
+                shutil.rmtree(state, ignore_errors=True)
 
 
 def keep_named(folder: str, manifest: Any) -> None:

@@ -77,6 +77,14 @@ class Mapped:
             raise lost(self.path, "has vanished") from None
         self.buffer = pa.py_buffer(self.map)
 
+    @property
+    def damage(self) -> SpillError | None:
+        """What is mapped of a file that has been cut cannot be looked at: the system ends whoever does.
+
+        It is asked of the file that is mapped, whether it still has its name or not.
+        """
+        return None if self.map.size() >= self.size else lost(self.path, f"has less than its {self.size} bytes")
+
     def array(self, offset: int, rows: int, kind: str) -> npt.NDArray[Any]:
         """Numbers that lie there one after the other."""
         return np.frombuffer(self.map, np.dtype(kind), rows, offset)
@@ -102,6 +110,8 @@ class Messages:
 
     def page(self, number: int) -> pa.Table:
         """One page; whoever asks first compares it with its checksum."""
+        if (error := self.mapped.damage) is not None:
+            raise error
         known = self.read.get(number)
         if known is None:
             begin, end = self.offsets[number], self.offsets[number + 1]
@@ -170,6 +180,7 @@ class MappedRun(StoredRun):
         return self.arrays.get(_LABELS)
 
     def pages(self, first: int, last: int) -> Batch:
+        self.ensure_whole()
         self.store.figures.pages_read += last - first
         for page in range(first, last):
             if not self.checked[page]:
@@ -192,12 +203,8 @@ class MappedRun(StoredRun):
 
     @property
     def damage(self) -> Exception | None:
-        """A file that is shorter than it was cannot be looked at without a signal."""
-        for each in (self.keys, *(each.mapped for each in self.messages.values())):
-            with suppress(FileNotFoundError):  # who has it mapped still has it
-                if os.stat(each.path).st_size < each.size:
-                    return lost(each.path, f"has less than its {each.size} bytes")
-        return None
+        files = (self.keys, *(each.mapped for each in self.messages.values()))
+        return next((error for each in files if (error := each.damage) is not None), None)
 
 
 @dataclass

@@ -66,6 +66,11 @@ class StoredRun(ABC):
         """Why it cannot be read any more; None where it can."""
         return None
 
+    def ensure_whole(self) -> None:
+        """An error where it cannot be read any more: for whoever is about to look at its rows."""
+        if (error := self.damage) is not None:
+            raise error
+
 
 class RunWriter(ABC):
     """Takes a run page by page."""
