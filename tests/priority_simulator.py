@@ -4,7 +4,8 @@ A case is a tree, rows with priorities, disorder within the slack, cuts into mic
 come any number of micro-batches earlier, restarts, and a number of buckets. It runs as a stream with priorities, and as
 a batch without; joins by validity or interval are also made by plain loops. Whatever leaves a bucket with ordered
 emission is *weakly ordered*: once a result with priority 0 has left, none with a smaller `ts` follows, urgent or not;
-and those with priority 0 are in order of (ts, te).
+and those with priority 0 are in order of (ts, te). Results have the priority that their members say, urgent ones leave
+at once, and none with priority 0 is ahead of progress (`priority_members`).
 
     python -m tests.priority_simulator --runs 4000
 """
@@ -42,6 +43,7 @@ from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
 from tests.in_process import Troubled, plan_of
 from tests.interpreter import InProcess
+from tests.priority_members import Members
 
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("id", "ts", "te", "k", "v", "p")])
 VALIDITY = ("from", "to")
@@ -176,6 +178,7 @@ def _nested(rng: random.Random, seed: int, kind: str) -> PriorityCase:
     rows = rng.random() < 0.3
     inner_how: Any = rng.choice(["inner", "inner", "left"])
     top = rng.choice(["join", "join", "union", "distinct", "groups", "selection"])
+    last = rng.choice("kv")  # by another column the last join has a stage of its own
 
     def tree(prioritised: bool) -> Relation:
         first: Window = Rows(2, by=("k",)) if rows else windows[0]
@@ -189,8 +192,8 @@ def _nested(rng: random.Random, seed: int, kind: str) -> PriorityCase:
         if top == "groups":
             return Aggregation(pairs, ("R.k",), (Aggregate("count", None, "n"), Aggregate("sum", "R.v", "sum")))
         if top == "selection":
-            return Join(Selection(pairs, "`R.v` > 0"), t, (Equals("R.k", "T.k"),))
-        return Join(pairs, t, (Equals("R.k", "T.k"),))
+            return Join(Selection(pairs, "`R.v` > 0"), t, (Equals(f"R.{last}", f"T.{last}"),))
+        return Join(pairs, t, (Equals(f"R.{last}", f"T.{last}"),))
 
     return _case(rng, seed, kind, tree, "RST" if top not in ("distinct", "groups") else "RS")
 
@@ -337,11 +340,17 @@ def run(case: PriorityCase) -> int:
     lateness: Any = dict(case.slacks)
     plan = plan_of(case.tree(True), dict.fromkeys(names, SCHEMA), lateness, case.leaving(new_priority=new))
     running = Ordered(plan, rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
+    members = Members(
+        case.tree(True), tuple(names), case.batches, case.new_priority, lambda row: times_of(case, row)[0]
+    )
     left: list[pa.Table] = []
-    for batch in case.batches:
-        left += running.rows({name: table(rows) for name, rows in batch.items() if rows})
+    for number, batch in enumerate(case.batches):
+        leaving = running.rows({name: table(rows) for name, rows in batch.items() if rows})
         assert running.figure("late") == 0, "a row was taken for late"
-    left += running.end()
+        members.check(leaving, number)
+        left += leaving
+    members.check(last := list(running.end()), len(case.batches))
+    left += last
     got = counted(left)
     assert got == expected, f"missing {list((expected - got).items())[:4]}, extra {list((got - expected).items())[:4]}"
     if case.emit == "ordered":
