@@ -71,13 +71,15 @@ def _cases() -> list[Case]:
 
 
 def _cell(case: Case, kind: Kind) -> Any:
-    """The cell size in the unit of what the grid lies over: values where a predicate has them, otherwise time."""
+    """The cell size in the unit of what the grid lies over: values where a predicate has them, otherwise time; where
+    there is neither, a cell is refused.
+    """
     of_values = any(isinstance(part, Band | Overlaps | Within) for part in conjuncts(kind.where))
     if case.kind == "band of timestamps":
         return case.cell and f"{case.cell} seconds"
     if case.kind.startswith("interval") or (case.window != "none" and not of_values):
         return case.cell and TIMES[case.time].duration(case.cell)
-    return case.cell
+    return case.cell if of_values else None
 
 
 def _joined(case: Case, kind: Kind, left: DataFrame, right: DataFrame) -> DataFrame:

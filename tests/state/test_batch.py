@@ -27,7 +27,8 @@ def full() -> Batch:
         proof=PROOF,
     )
     contents = pa.table({"0": [["a", "b"], None, []], "1": ["Ä", "", None]})
-    return replace(rows, holder=np.array([7, -1, 9]), sign=np.array([1, -1, 1], np.int8), contents=contents)
+    more = {"sign": np.array([1, -1, 1], np.int8), "contents": contents, "priority": np.array([0, 9, 1])}
+    return replace(rows, holder=np.array([7, -1, 9]), **more)
 
 
 def test_the_example_has_every_column() -> None:
