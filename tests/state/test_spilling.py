@@ -15,6 +15,7 @@ from streamjoin.errors import SpillError
 from streamjoin.state import Matching, SweepArea
 from streamjoin.state.history import History
 from streamjoin.state.page_ranges import rows_by_page
+from streamjoin.state.restored_run import Restoring
 from streamjoin.state.spilled_run import SpilledRun, spilled_pairs
 from streamjoin.state.spilling import FAN_IN, Spilling
 from streamjoin.state.stores import FileStore
@@ -212,6 +213,17 @@ def test_files_that_were_cut_are_an_error_whoever_looks_at_them(tmp_path: Path, 
     # Rows are handed out with payload; who reads arrays alone is told, too: what is cut is not trusted.
     expected = [each for each in everybody if suffix == ".rows" or each != "payload"]
     assert (ended.returncode, ended.stdout.split("\n")[:-1]) == (0, expected), ended.stderr
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_a_run_is_made_again_though_one_of_its_parts_has_no_rows(tmp_path: Path, empty: int) -> None:
+    matching, rng = MATCHINGS["band"][0], np.random.default_rng(1)
+    parts = [some(rng, "band", 0 if number == empty else 12, 12 * number).rows for number in range(3)]
+    spilling = Spilling(FileStore(page_rows=5, folder=tmp_path), share=1)  # every part is a packet of its own
+    made = Restoring(spilling, matching, cut=-(10**9)).run("a run", parts)
+    assert made.labels is not None
+    assert [number // 12 for number in ids(made.rows.payload.combine_chunks())] == made.labels.tolist()
+    assert len(made) == 24
 
 
 def test_a_run_of_very_many_parts_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,8 @@ class Restoring:
         try:
             waiting: list[tuple[int, Batch]] = []
             for number, part in enumerate(parts):
+                if not len(part):  # all of a history's part may have gone in a merge; the others keep their numbers
+                    continue
                 waiting.append((number, part))
                 if sum(rows.nbytes for _, rows in waiting) > self.spilling.share:
                     packets.append(self._packet(waiting))
