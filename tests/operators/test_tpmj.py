@@ -74,7 +74,7 @@ def test_page_accesses_of_the_experiment() -> None:
     """A tenth of the document's streams: every page of MaxFanIn is written once and read once; all have one result."""
     from benchmarks.sweep_experiment import nway, permutations, steady
 
-    size = 10_000
+    size = 6_000
     lows = permutations(3, size)
     full = nway(MaxFanIn()).run(lows, steady(size))
     greedy = nway(Greedy(8)).run(lows, steady(size))
