@@ -145,6 +145,19 @@ def test_a_run_that_was_not_finished_is_not_found_and_is_cleaned_away(tmp_path: 
     unfinished.abandon()
 
 
+def test_a_folder_among_the_files_does_not_end_the_cleaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FileStore(page_rows=7, folder=tmp_path)
+    (tmp_path / "tpmj-0-0").mkdir()
+    store.write(some_run())
+    listed = Path.iterdir
+    monkeypatch.setattr(
+        Path, "iterdir", lambda folder: iter(sorted(listed(folder), key=Path.is_file))
+    )  # it comes first
+    store.keep_only(set())
+    assert [file.name for file in listed(tmp_path)] == ["tpmj-0-0"]
+    FileStore(folder=tmp_path / "nothing was written there").keep_only(set())
+
+
 @pytest.mark.parametrize("suffix", [".keys", ".rows"])
 def test_a_damaged_page_is_an_error_that_says_what_to_do(tmp_path: Path, suffix: str) -> None:
     store, run = FileStore(page_rows=7, folder=tmp_path), some_run()

@@ -368,9 +368,12 @@ class FileStore(RunStore):
 
     def keep_only(self, ids: set[str]) -> None:
         """Remove runs of all other names: of attempts that failed, or that went while another process had the state."""
-        with suppress(OSError):
-            for file in list(self.folder.iterdir()):
-                if file.name.partition(".")[0] not in ids:
+        files: list[Path] = []
+        with suppress(OSError):  # nothing was written there
+            files = list(self.folder.iterdir())
+        for file in files:
+            if file.name.partition(".")[0] not in ids:
+                with suppress(OSError):  # a folder, of somebody who cleans it
                     file.unlink(missing_ok=True)
 
 
