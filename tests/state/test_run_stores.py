@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from streamjoin.algebra import Band, Overlaps
 from streamjoin.errors import SpillError
 from streamjoin.state import Batch, Matching, Run
 from streamjoin.state.batch import NO_HOLDER
+from streamjoin.state.snapshot import table_to_bytes
 from streamjoin.state.stores import FileStore, MemoryStore, RunStore, Scratch
 from streamjoin.state.stores.scratch import FOLDER, parent_of
 from tests.state.making import batch, drawn, same
@@ -188,6 +190,24 @@ def test_a_file_that_is_gone_or_cut_is_not_found(tmp_path: Path) -> None:
     (tmp_path / f"{whole.id}.rows").unlink()
     assert store.find(whole.id) is None
     assert whole.damage is None, "who has it mapped still has it"
+
+
+def test_a_run_with_a_damaged_index_is_not_found(tmp_path: Path) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    store.write(run)
+    path = tmp_path / f"{run.id}.index"
+    content = path.read_bytes()
+    for at in range(0, len(content), 61):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        assert store.find(run.id) is None, f"byte {at} was changed"
+    for size in (0, 3, 100, len(content) - 1):
+        path.write_bytes(content[:size])
+        assert store.find(run.id) is None, f"cut to {size} bytes"
+    foreign = table_to_bytes(pa.table({"something": [1]}))
+    path.write_bytes(foreign + zlib.crc32(foreign).to_bytes(4, "little"))
+    assert store.find(run.id) is None, "of another version"
+    path.write_bytes(content)
+    assert store.find(run.id) is not None
 
 
 def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
