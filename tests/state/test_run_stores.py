@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -250,3 +251,17 @@ def test_folders_of_processes_that_are_gone_are_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "blockmgr-2" / FOLDER).exists()
     mine.remove()
     assert not mine.folder.exists()
+
+
+def test_folders_of_other_hosts_and_containers_are_removed_only_when_they_are_old(tmp_path: Path) -> None:
+    mine, old = Scratch.here(tmp_path), time.time() - 25 * 3600
+    here, process = mine.owner.rpartition("@")[0], "1-0"  # of which there is none like it here
+    owners = {name: tmp_path / FOLDER / f"{name}@{process}" for name in ("living", "quiet", "gone", here)}
+    for owner in owners.values():
+        (owner / "state").mkdir(parents=True)
+    for name in ("quiet", "gone"):
+        for each in (owners[name] / "state", owners[name]):
+            os.utime(each, (old, old))
+    os.utime(owners["quiet"] / "state")  # as every commit does
+    assert mine.clean_up() == 2
+    assert {name for name, owner in owners.items() if owner.is_dir()} == {"living", "quiet"}
