@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from streamjoin.algebra import Band, Overlaps
 from streamjoin.errors import SpillError
 from streamjoin.state import Batch, Matching, Run
 from streamjoin.state.batch import NO_HOLDER
+from streamjoin.state.snapshot import table_to_bytes
 from streamjoin.state.stores import FileStore, MemoryStore, RunStore, Scratch
 from streamjoin.state.stores.scratch import FOLDER, parent_of
 from tests.state.making import batch, drawn, same
@@ -145,6 +148,19 @@ def test_a_run_that_was_not_finished_is_not_found_and_is_cleaned_away(tmp_path: 
     unfinished.abandon()
 
 
+def test_a_folder_among_the_files_does_not_end_the_cleaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FileStore(page_rows=7, folder=tmp_path)
+    (tmp_path / "tpmj-0-0").mkdir()
+    store.write(some_run())
+    listed = Path.iterdir
+    monkeypatch.setattr(
+        Path, "iterdir", lambda folder: iter(sorted(listed(folder), key=Path.is_file))
+    )  # it comes first
+    store.keep_only(set())
+    assert [file.name for file in listed(tmp_path)] == ["tpmj-0-0"]
+    FileStore(folder=tmp_path / "nothing was written there").keep_only(set())
+
+
 @pytest.mark.parametrize("suffix", [".keys", ".rows"])
 def test_a_damaged_page_is_an_error_that_says_what_to_do(tmp_path: Path, suffix: str) -> None:
     store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
@@ -175,6 +191,24 @@ def test_a_file_that_is_gone_or_cut_is_not_found(tmp_path: Path) -> None:
     (tmp_path / f"{whole.id}.rows").unlink()
     assert store.find(whole.id) is None
     assert whole.damage is None, "who has it mapped still has it"
+
+
+def test_a_run_with_a_damaged_index_is_not_found(tmp_path: Path) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    store.write(run)
+    path = tmp_path / f"{run.id}.index"
+    content = path.read_bytes()
+    for at in range(0, len(content), 61):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        assert store.find(run.id) is None, f"byte {at} was changed"
+    for size in (0, 3, 100, len(content) - 1):
+        path.write_bytes(content[:size])
+        assert store.find(run.id) is None, f"cut to {size} bytes"
+    foreign = table_to_bytes(pa.table({"something": [1]}))
+    path.write_bytes(foreign + zlib.crc32(foreign).to_bytes(4, "little"))
+    assert store.find(run.id) is None, "of another version"
+    path.write_bytes(content)
+    assert store.find(run.id) is not None
 
 
 def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
@@ -217,3 +251,17 @@ def test_folders_of_processes_that_are_gone_are_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "blockmgr-2" / FOLDER).exists()
     mine.remove()
     assert not mine.folder.exists()
+
+
+def test_folders_of_other_hosts_and_containers_are_removed_only_when_they_are_old(tmp_path: Path) -> None:
+    mine, old = Scratch.here(tmp_path), time.time() - 25 * 3600
+    here, process = mine.owner.rpartition("@")[0], "1-0"  # of which there is none like it here
+    owners = {name: tmp_path / FOLDER / f"{name}@{process}" for name in ("living", "quiet", "gone", here)}
+    for owner in owners.values():
+        (owner / "state").mkdir(parents=True)
+    for name in ("quiet", "gone"):
+        for each in (owners[name] / "state", owners[name]):
+            os.utime(each, (old, old))
+    os.utime(owners["quiet"] / "state")  # as every commit does
+    assert mine.clean_up() == 2
+    assert {name for name, owner in owners.items() if owner.is_dir()} == {"living", "quiet"}

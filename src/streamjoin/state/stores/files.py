@@ -38,6 +38,7 @@ _LABELS: Final = "labels"
 _ALIGNED: Final = 64
 _SUFFIXES: Final = (".keys", ".rows", ".beside", ".index")
 _HOW: Final = b"how"
+_CHECK_BYTES: Final = 4
 
 
 def lost(path: str, why: str) -> SpillError:
@@ -292,7 +293,8 @@ class FileWriter(RunWriter):
         try:
             for file in (self.keys, *(each.file for each in self.tables.values())):
                 file.close()
-            Path(half_made).write_bytes(table_to_bytes(table))
+            content = table_to_bytes(table)
+            Path(half_made).write_bytes(content + _check_of(content))
             os.rename(half_made, f"{self.base}.index")
         except OSError as error:
             raise full(error, self.store.folder) from error
@@ -346,10 +348,14 @@ class FileStore(RunStore):
 
     def find(self, run_id: str) -> StoredRun | None:
         try:
-            table = table_from_bytes((self.folder / f"{run_id}.index").read_bytes())
+            content = (self.folder / f"{run_id}.index").read_bytes()
+            content, check = content[:-_CHECK_BYTES], content[-_CHECK_BYTES:]
+            if check != _check_of(content):
+                return None
+            table = table_from_bytes(content)
             how = json.loads(table.schema.metadata[_HOW])
             return MappedRun(run_id, PageIndex.from_table(table), how, self)
-        except (OSError, pa.ArrowInvalid, SpillError):
+        except (OSError, ValueError, KeyError, TypeError, SpillError):  # also of another version
             return None
 
     def array(self, rows: int, kind: Any) -> npt.NDArray[Any]:
@@ -368,9 +374,12 @@ class FileStore(RunStore):
 
     def keep_only(self, ids: set[str]) -> None:
         """Remove runs of all other names: of attempts that failed, or that went while another process had the state."""
-        with suppress(OSError):
-            for file in list(self.folder.iterdir()):
-                if file.name.partition(".")[0] not in ids:
+        files: list[Path] = []
+        with suppress(OSError):  # nothing was written there
+            files = list(self.folder.iterdir())
+        for file in files:
+            if file.name.partition(".")[0] not in ids:
+                with suppress(OSError):  # a folder, of somebody who cleans it
                     file.unlink(missing_ok=True)
 
 
@@ -379,6 +388,11 @@ def remove(base: Path) -> None:
     for suffix in reversed(_SUFFIXES):
         with suppress(OSError):
             Path(f"{base}{suffix}").unlink(missing_ok=True)
+
+
+def _check_of(content: bytes) -> bytes:
+    """Stands behind an index: a wrong bound of a page would lose rows, and nothing else would tell."""
+    return zlib.crc32(content).to_bytes(_CHECK_BYTES, "little")
 
 
 def _schema_of(text: str) -> pa.Schema:

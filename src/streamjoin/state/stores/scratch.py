@@ -1,23 +1,31 @@
 """Folders for runs in files, by whom they belong to, so that what a killed process left behind is found and removed.
 
-    <local folder>/streamjoin-runs/<process>-<when it began>/<state>/<run>.keys ...
+    <local folder>/streamjoin-runs/<where>@<process>-<when it began>/<state>/<run>.keys ...
 
 The owner of a folder is the process that outlives all tasks of a query on this host: Spark's, where Python workers are
 its children, otherwise this one. Workers of one owner find each other's runs, by the state's name and the runs' ids.
 When the owner is gone nobody comes back to its folder: whoever begins next removes it. A process is told from a later
 one with the same number by when it began.
+
+Hosts and containers may share a local folder, and do not see each other's processes: what belongs to another place is
+removed only when nobody has touched it for a day.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
+import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 FOLDER: Final = "streamjoin-runs"
+# Whether a process of another place lives is not known; a query touches the folder of its state with every commit.
+ELSEWHERE_AFTER_SECONDS: Final = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -55,8 +63,8 @@ class Scratch:
         removed = 0
         for root in {self.local / FOLDER, *self.local.parent.glob(f"*/{FOLDER}")}:
             with suppress(OSError):
-                for folder in root.iterdir() if root.is_dir() else ():
-                    if folder.name != self.owner and not is_alive(folder.name):
+                for folder in list(root.iterdir()) if root.is_dir() else ():
+                    if folder.name != self.owner and is_left(folder):
                         shutil.rmtree(folder, ignore_errors=True)
                         removed += 1
                 root.rmdir()  # only where nothing is left
@@ -64,17 +72,41 @@ class Scratch:
 
 
 def process_name(process: int) -> str:
-    """A process by its number and when it began.
+    """A process by where it runs, its number, and when it began.
 
-    >>> is_alive(process_name(os.getpid())), is_alive("1-0")
+    >>> is_alive(process_name(os.getpid())), is_alive(f"{place()}@1-0")
     (True, False)
     """
-    return f"{process}-{_began(process)}"
+    return f"{place()}@{process}-{_began(process)}"
+
+
+@lru_cache(maxsize=1)
+def place() -> str:
+    """Where the numbers of processes are those that this one sees: the host and, of containers on it, which."""
+    try:
+        container = os.readlink("/proc/self/ns/pid").strip("pid:[]")
+    except OSError:
+        container = ""
+    # It begins with a word: releases that know of no places take a number there for a process, and remove its folder.
+    return f"on-{socket.gethostname().replace('/', '')}-{container}"
+
+
+def is_left(folder: Path) -> bool:
+    """Whether nobody comes back to a folder; one whose name says nothing of a process is left alone."""
+    where, _, name = folder.name.rpartition("@")
+    if not where or where == place():
+        return not is_alive(folder.name)
+    horizon = time.time() - ELSEWHERE_AFTER_SECONDS
+    try:
+        touched = max(each.stat().st_mtime for each in (folder, *folder.iterdir()))
+    except OSError:  # somebody is at work there
+        return False
+    return name.partition("-")[0].isdigit() and touched < horizon
 
 
 def is_alive(name: str) -> bool:
-    """Whether the process of this name still runs; of a name that is none, nothing is known, and it is left alone."""
-    process, _, began = name.partition("-")
+    """Whether the process of this name, of this place, still runs; of a name that is none, nothing is known."""
+    process, _, began = name.rpartition("@")[2].partition("-")
     return not process.isdigit() or (_began(int(process)) == began)
 
 
