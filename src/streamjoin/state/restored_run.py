@@ -84,7 +84,8 @@ class Restoring:
         store, rows = self.spilling.store, sum(map(len, packets))
         page_rows = self.spilling.page_rows(sum(packet.nbytes for packet in packets) / max(1, rows))
         writer = store.writer(run_id, rows)
-        pages = PageWriter(writer, self.matching, page_rows, holders=False)
+        ranked = any(run.rows.priority is not None for run in runs)
+        pages = PageWriter(writer, self.matching, page_rows, holders=False, ranked=ranked)
         try:
             for chunk in StreamedMerge(runs, self.matching, self.cut, page_rows).chunks():
                 pages.add(chunk.rows, _labels(packets, chunk.number, chunk.where))

@@ -38,7 +38,9 @@ def merged_into(
     relabel = Relabelling.of(parts, progress)
     most = sum(len(part.run) for part in parts)
     writer = store.writer(uuid.uuid4().hex, most)
-    pages = PageWriter(writer, matching, page_rows, holders=any(part.open_ended for part in parts))
+    holders = any(part.open_ended for part in parts)
+    ranked = any(part.run.rows.priority is not None for part in parts)
+    pages = PageWriter(writer, matching, page_rows, holders, ranked)
     notes = MergedNotes(store, [part.meetings for part in parts], [len(part.run) for part in parts])
     try:
         for chunk in StreamedMerge([part.run for part in parts], matching, progress, page_rows).chunks():
@@ -67,12 +69,15 @@ def _level(parts: Sequence[Kept], rows: int) -> int:
 
 @dataclass
 class PageWriter:
-    """Puts rows together to pages. `holders`: some ends are not known; otherwise nobody need be told of them."""
+    """Puts rows together to pages. `holders`: some ends are not known; otherwise nobody need be told of them. `ranked`:
+    some rows are urgent. All pages have the columns of the first, so it must have a priority if any has.
+    """
 
     writer: RunWriter
     matching: Matching
     page_rows: int
     holders: bool
+    ranked: bool = False
     waiting: list[Batch] = field(default_factory=list)
     labels: list[Labels] = field(default_factory=list)
     rows: int = 0
@@ -80,6 +85,8 @@ class PageWriter:
 
     def add(self, rows: Batch, labels: Labels | None) -> None:
         """More rows, in order."""
+        if self.ranked and rows.priority is None:
+            rows = replace(rows, priority=np.zeros(len(rows), np.int64))
         self.waiting.append(rows if self.holders else replace(rows, holder=None))
         if labels is not None:
             self.labels.append(labels)
