@@ -13,7 +13,7 @@ import pytest
 from streamjoin.state.stores import FileStore
 from tests.spilled_simulator import FAMILIES, simulate
 
-RUNS = int(os.environ.get("STREAMJOIN_SPILLED_RUNS", "60"))
+RUNS = int(os.environ.get("STREAMJOIN_SPILLED_RUNS", "36"))
 PARTS = 3
 
 

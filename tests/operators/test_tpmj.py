@@ -20,7 +20,7 @@ from streamjoin.state import Batch
 from streamjoin.state.links import Link
 from tests.tpmj_simulator import draw_case, simulate
 
-RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 5
+RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 8
 PARTS = 10
 
 
