@@ -33,4 +33,4 @@ def test_oracle_simulator_with_state_in_files(
         except AssertionError as error:
             failures.append(str(error))
     assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
-    assert len(written) > RUNS // PARTS // 4, "hardly anything was spilled: the budgets are not small enough"
+    assert len(written) >= RUNS // PARTS // 4, "hardly anything was spilled: the budgets are not small enough"

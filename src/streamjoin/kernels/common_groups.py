@@ -55,7 +55,7 @@ def _rows_in(groups: Any, shift: np.uint64, seen: Any, out: Any) -> int:
     for row in range(len(groups)):
         place = _place(groups[row], shift)
         out[found] = row  # overwritten by the next one, unless this one stays: cheaper than a branch
-        found += (seen[place >> np.uint64(3)] >> np.uint8(place & np.uint64(7))) & 1
+        found += np.int64((seen[place >> np.uint64(3)] >> np.uint8(place & np.uint64(7))) & 1)
     return found
 
 
