@@ -50,8 +50,8 @@ def _next_set(groups: Any, shift: np.uint64, seen: Any, both: Any) -> None:
 
 
 @compiled
-def _rows_in(groups: Any, shift: np.uint64, seen: Any, out: Any) -> int:
-    found = 0
+def _rows_in(groups: Any, shift: np.uint64, seen: Any, out: Any) -> Any:
+    found = np.int64(0)
     for row in range(len(groups)):
         place = _place(groups[row], shift)
         out[found] = row  # overwritten by the next one, unless this one stays: cheaper than a branch
