@@ -8,10 +8,8 @@ As `tests.simulator` for two: the tree of the call is lowered, and its plan runs
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -39,7 +37,7 @@ from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Stream
 from streamjoin.runtime.lateness import Slack
 from streamjoin.runtime.naming import LATE_FLAG
-from tests import oracle
+from tests import oracle, seeds
 from tests.in_process import Troubled, source
 from tests.interpreter import PlainTyping
 from tests.simulator import (
@@ -351,25 +349,7 @@ def simulate(seed: int) -> Case:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--replay", type=int)
-    options = parser.parse_args()
-    if options.replay is not None:
-        print(simulate(options.replay).describe())
-        return 0
-    started, failures = time.monotonic(), 0
-    for run in range(options.runs):
-        try:
-            simulate(options.seed + run)
-        except AssertionError as error:
-            failures += 1
-            print(error, file=sys.stderr)
-            if failures >= 10:
-                break
-    print(f"{run + 1} runs, {failures} mismatches, {time.monotonic() - started:.1f} s")
-    return 1 if failures else 0
+    return seeds.command(seeds.parser(__doc__).parse_args(), simulate, Case.describe)
 
 
 if __name__ == "__main__":

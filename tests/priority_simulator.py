@@ -12,10 +12,8 @@ at once, and none with priority 0 is ahead of progress (`priority_members`).
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -41,6 +39,7 @@ from streamjoin.plan.relation import (
 from streamjoin.runtime.outlet import ToUser
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
+from tests import seeds
 from tests.in_process import Troubled, plan_of
 from tests.interpreter import InProcess
 from tests.priority_members import Members
@@ -372,25 +371,7 @@ def simulate(seed: int) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=4000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--replay", type=int)
-    options = parser.parse_args()
-    if options.replay is not None:
-        print(f"{simulate(options.replay)} results")
-        return 0
-    started, failures, results = time.monotonic(), 0, 0
-    for number in range(options.runs):
-        try:
-            results += simulate(options.seed + number)
-        except AssertionError as error:
-            failures += 1
-            print(error, file=sys.stderr)
-            if failures >= 10:
-                break
-    print(f"{number + 1} runs, {results} results, {failures} mismatches, {time.monotonic() - started:.1f} s")
-    return 1 if failures else 0
+    return seeds.command(seeds.parser(__doc__, runs=4000).parse_args(), simulate, "{} results".format)
 
 
 if __name__ == "__main__":

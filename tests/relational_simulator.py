@@ -12,15 +12,13 @@ JVM. Results are compared in normal form.
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +27,7 @@ from streamjoin.algebra import Rows, Unbounded, Validity
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.multi_join import joins_at_once
 from streamjoin.plan.relation import Distinct, Join, Projection, Relation, Selection, Stream, Union
+from tests import seeds
 from tests.in_process import Told, Troubled, plan_of
 from tests.relational_oracle import FOREVER, Conditions, Element, Row, evaluate, leaves, normal_form
 from tests.relational_plans import SOURCES, Plans, describe
@@ -408,11 +407,8 @@ def _failure(case: Case, build: Build) -> tuple[type, str] | None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = seeds.parser(__doc__)
     parser.add_argument("--both", action="store_true", help="every case by the direct and by the negative method")
-    parser.add_argument("--replay", type=int)
     parser.add_argument("--shrink", type=int)
     options = parser.parse_args()
     if options.shrink is not None:
@@ -420,20 +416,7 @@ def main() -> int:
         print(case.describe())
         run_case(case)
         return 0
-    if options.replay is not None:
-        print(simulate(options.replay).describe())
-        return 0
-    started, failures = time.monotonic(), 0
-    for run in range(options.runs):
-        try:
-            simulate(options.seed + run, methods=METHODS if options.both else ())
-        except AssertionError as error:
-            failures += 1
-            print(error, file=sys.stderr)
-            if failures >= 10:
-                break
-    print(f"{run + 1} runs, {failures} mismatches, {time.monotonic() - started:.1f} s")
-    return 1 if failures else 0
+    return seeds.command(options, partial(simulate, methods=METHODS if options.both else ()), Case.describe)
 
 
 if __name__ == "__main__":

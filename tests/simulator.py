@@ -11,15 +11,14 @@ that the user sees.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import random
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +49,7 @@ from streamjoin.runtime.lateness import Slack, Timeless
 from streamjoin.runtime.naming import CHANGE, LATE_FLAG
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage, Stage
-from tests import oracle
+from tests import oracle, seeds
 from tests.in_process import Troubled
 from tests.joins import Bounds, JoinCall
 
@@ -723,26 +722,10 @@ def simulate(seed: int, family: str = "temporal") -> Case:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--replay", type=int)
+    parser = seeds.parser(__doc__)
     parser.add_argument("--family", choices=FAMILIES, default="temporal")
     options = parser.parse_args()
-    if options.replay is not None:
-        print(simulate(options.replay, options.family).describe())
-        return 0
-    started, failures = time.monotonic(), 0
-    for run in range(options.runs):
-        try:
-            simulate(options.seed + run, options.family)
-        except AssertionError as error:
-            failures += 1
-            print(error, file=sys.stderr)
-            if failures >= 10:
-                break
-    print(f"{run + 1} runs, {failures} mismatches, {time.monotonic() - started:.1f} s")
-    return 1 if failures else 0
+    return seeds.command(options, partial(simulate, family=options.family), Case.describe)
 
 
 if __name__ == "__main__":

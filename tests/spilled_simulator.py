@@ -8,16 +8,14 @@ After each micro-batch buckets may be moved, as ever; then files are found again
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests import many_simulator, priority_simulator, relational_simulator, simulator
+from tests import many_simulator, priority_simulator, relational_simulator, seeds, simulator
 from tests.in_process import SCRATCH
 
 FAMILIES: dict[str, Callable[[int], Any]] = {
@@ -42,30 +40,19 @@ def simulate(seed: int, family: str, folder: str | Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--replay", type=int)
+    parser = seeds.parser(__doc__, runs=200)
     parser.add_argument("--family", choices=FAMILIES)
     options = parser.parse_args()
-    families = [options.family] if options.family else list(FAMILIES)
-    seeds = [options.replay] if options.replay is not None else range(options.seed, options.seed + options.runs)
-    failures = runs = 0
-    for family in families:
-        started = time.monotonic()
-        for seed in seeds:
-            runs += 1
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    simulate(seed, family, folder)
-            except AssertionError as error:
-                failures += 1
-                print(error, file=sys.stderr)
-                if failures >= 10:
-                    return 1
-        print(f"{family}: {len(seeds)} runs, {time.monotonic() - started:.1f} s", flush=True)
-    print(f"{runs} runs, {failures} mismatches")
-    return 1 if failures else 0
+    codes = []
+    for family in [options.family] if options.family else FAMILIES:
+        print(f"{family}:", flush=True)
+        codes.append(seeds.command(options, partial(_in_a_folder, family=family), lambda _: "no mismatch"))
+    return max(codes)
+
+
+def _in_a_folder(seed: int, family: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(seed, family, folder)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,9 @@ the tree of the call is lowered, and its plan runs stage by stage and bucket by 
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,6 +21,7 @@ from streamjoin.algebra import Adaptive, Greedy, MaxFanIn, MergeStrategy, Rows
 from streamjoin.operators.tpmj import Shares, Tpmj
 from streamjoin.plan.multi_join import MultiJoin, for_all
 from streamjoin.plan.physical import PhysicalPlan
+from tests import seeds
 from tests.many_simulator import (
     Between2,
     Case,
@@ -143,25 +142,7 @@ def simulate(seed: int) -> MergedCase:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--replay", type=int)
-    options = parser.parse_args()
-    if options.replay is not None:
-        print(simulate(options.replay).describe())
-        return 0
-    started, failures = time.monotonic(), 0
-    for run in range(options.runs):
-        try:
-            simulate(options.seed + run)
-        except AssertionError as error:
-            failures += 1
-            print(error, file=sys.stderr)
-            if failures >= 10:
-                break
-    print(f"{run + 1} runs, {failures} mismatches, {time.monotonic() - started:.1f} s")
-    return 1 if failures else 0
+    return seeds.command(seeds.parser(__doc__).parse_args(), simulate, MergedCase.describe)
 
 
 if __name__ == "__main__":

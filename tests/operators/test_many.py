@@ -19,6 +19,7 @@ from streamjoin.operators.contract import Results
 from streamjoin.plan.multi_join import for_all
 from streamjoin.state import Batch, Matching
 from streamjoin.state.links import Link
+from tests import seeds
 from tests.many_simulator import draw_case, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 5
@@ -28,14 +29,8 @@ PAYLOAD = pa.schema([("id", pa.int64())])
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_oracle_simulator_of_many(part: int) -> None:
-    """Seeds are dealt out like cards. All of a part run, so that one failure does not hide another."""
-    failures = []
-    for seed in range(part, RUNS, PARTS):
-        try:
-            simulate(seed)
-        except AssertionError as error:
-            failures.append(str(error))
-    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+    """Seeds are dealt out like cards."""
+    seeds.check_all(simulate, range(part, RUNS, PARTS))
 
 
 def test_the_drawn_cases_cover_everything() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from streamjoin.algebra import Rows
 from streamjoin.plan.relation import Aggregation, Join, Relation
+from tests import seeds
 from tests.relational_oracle import FOREVER, Row, evaluate, leaves
 from tests.relational_simulator import TYPES, Case, draw_case, late_rows, run_case, shrunk, simulate
 
@@ -25,14 +26,8 @@ PARTS = 20
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_oracle_relational_simulator(part: int) -> None:
-    """Seeds are dealt out like cards. All of a part run, so that one failure does not hide another."""
-    failures = []
-    for seed in range(part, RUNS, PARTS):
-        try:
-            simulate(seed)
-        except AssertionError as error:
-            failures.append(str(error))
-    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+    """Seeds are dealt out like cards."""
+    seeds.check_all(simulate, range(part, RUNS, PARTS))
 
 
 class Remembering:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from streamjoin.algebra import Band, Overlaps, Similar, Within
 from streamjoin.operators import Judging
+from tests import seeds
 from tests.simulator import HOWS, KINDS, Case, draw_case, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000"))
@@ -21,26 +23,14 @@ PARTS = 20
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_oracle_simulator(part: int) -> None:
-    """Seeds are dealt out like cards. All of a part run, so that one failure does not hide another."""
-    failures = []
-    for seed in range(part, RUNS, PARTS):
-        try:
-            simulate(seed)
-        except AssertionError as error:
-            failures.append(str(error))
-    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+    """Seeds are dealt out like cards."""
+    seeds.check_all(simulate, range(part, RUNS, PARTS))
 
 
 @pytest.mark.parametrize("family", ["asof", "best match", "nearest"])
 @pytest.mark.parametrize("part", range(PARTS))
 def test_oracle_simulator_of_joins_with_a_choice(part: int, family: str) -> None:
-    failures = []
-    for seed in range(part, RUNS // 5, PARTS):
-        try:
-            simulate(seed, family)
-        except AssertionError as error:
-            failures.append(str(error))
-    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+    seeds.check_all(partial(simulate, family=family), range(part, RUNS // 5, PARTS))
 
 
 def kind_of(case: Case) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamjoin.state.stores import FileStore
+from tests import seeds
 from tests.spilled_simulator import FAMILIES, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SPILLED_RUNS", "36"))
@@ -26,11 +27,5 @@ def test_oracle_simulator_with_state_in_files(
     monkeypatch.setattr(
         FileStore, "writer", lambda self, *given, make=FileStore.writer: written.append(given) or make(self, *given)
     )
-    failures = []
-    for seed in range(part, RUNS, PARTS):
-        try:
-            simulate(seed, family, tmp_path / str(seed))
-        except AssertionError as error:
-            failures.append(str(error))
-    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+    seeds.check_all(lambda seed: simulate(seed, family, tmp_path / str(seed)), range(part, RUNS, PARTS))
     assert len(written) >= RUNS // PARTS // 4, "hardly anything was spilled: the budgets are not small enough"
