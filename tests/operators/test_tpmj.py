@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,10 @@ import pytest
 from streamjoin.algebra import Band
 from streamjoin.algebra.merging import Greedy, MaxFanIn
 from streamjoin.operators.contract import Results
-from streamjoin.operators.tpmj import Tpmj, ValueOrder
+from streamjoin.operators.tpmj import Shares, Tpmj, ValueOrder
 from streamjoin.state import Batch
 from streamjoin.state.links import Link
+from tests import seeds
 from tests.tpmj_simulator import draw_case, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 8
@@ -26,14 +28,8 @@ PARTS = 10
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_oracle_simulator_of_sorted_runs(part: int) -> None:
-    """Seeds are dealt out like cards. All of a part run, so that one failure does not hide another."""
-    failures = []
-    for seed in range(part, RUNS, PARTS):
-        try:
-            simulate(seed)
-        except AssertionError as error:
-            failures.append(str(error))
-    assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+    """Seeds are dealt out like cards."""
+    seeds.check_all(simulate, range(part, RUNS, PARTS))
 
 
 def test_the_drawn_cases_cover_everything() -> None:
@@ -67,6 +63,24 @@ def test_differences_along_a_way_of_bands_may_be_rounded(widths: tuple[int, int]
         rows = Batch(pa.table({"id": [number]}), 0 * one, 9 * one, 0 * one, (np.array([value]),))
         assert list(running.on_batch(number, rows)) == []
     assert sum(len(results) for results in running.on_end() if isinstance(results, Results)) == 1
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+def test_what_is_kept_is_told_wherever_it_lies(in_files: bool, tmp_path: Path) -> None:
+    """Of groups in memory too; and what is in files is part of what is kept."""
+    rows, folder = 1000, str(tmp_path) if in_files else None
+    budget = Shares(8_000, 1 << 20, 1 << 20)
+    join = Tpmj((pa.schema([("id", pa.int64())]),) * 2, ValueOrder((0, 0), interval=True), memory=budget, folder=folder)
+    running, low = join.build(), np.arange(rows, dtype=np.float64)
+    for number in (0, 1):
+        ts = np.zeros(rows, np.int64)
+        batch = Batch(pa.table({"id": np.arange(rows)}), ts, ts + 9, ts, (low, low + 0.5))
+        assert list(running.on_batch(number, batch)) == []
+    kept = running.footprint
+    assert running.figures["groups"] > 1
+    assert kept.rows == 2 * rows
+    assert kept.nbytes > 2 * rows * 8
+    assert (0 < kept.spilled < kept.nbytes) if in_files else kept.spilled == 0
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="takes minutes unless compiled")

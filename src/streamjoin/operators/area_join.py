@@ -13,12 +13,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from streamjoin.algebra import Emit, LatePolicy
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
-from streamjoin.operators.contract import Output
+from streamjoin.operators.contract import Output, Results
 from streamjoin.operators.joining import Part, RunningJoin, numbered
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
@@ -78,9 +78,15 @@ class RunningAreaJoin(RunningJoin):
     def _join(self, number: int, batch: Batch) -> Iterator[Output]:
         """Rows of an input meet those of the others, and are kept."""
 
-    @abstractmethod
-    def _leave(self, outputs: Iterator[Any]) -> Iterator[Output]:
+    def _leave(self, outputs: Iterator[Output]) -> Iterator[Output]:
         """Results leave at once, or wait for their turn."""
+        for output in outputs:
+            if isinstance(output, Results):
+                output = self.held.kept_back(output, ordered=self.config.emit == "ordered")
+                if not len(output):
+                    continue
+                self.figures["results"] += len(output)
+            yield output
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
@@ -92,18 +98,6 @@ class RunningAreaJoin(RunningJoin):
             self.waiting[number].add(batch)
         else:
             yield from self._leave(self._join(number, batch))
-
-    def _with_hope(self, batch: Batch) -> tuple[Batch, Batch]:
-        """Rows that may meet someone, and those that are valid and can match nothing."""
-        if self.config.validity:
-            ghosts = batch.ts >= batch.te
-            self.figures["ghosts"] += int(ghosts.sum())
-            _, batch = batch.split(ghosts)
-        if batch.matchable is None:
-            return batch, batch.empty()
-        batch, hopeless = batch.split(batch.matchable)
-        self.figures["unmatchable"] += len(hopeless)
-        return batch.without_matchable(), hopeless
 
     def _whose_turn_has_come(self) -> Iterator[Output]:
         """Rows that waited for progress meet those of the others."""

@@ -1,4 +1,4 @@
-"""Late rows: where they go, for every operator alike."""
+"""Rows that no join can use: late ones, and those that meet nobody. Where they go, for every operator alike."""
 
 from __future__ import annotations
 
@@ -34,6 +34,19 @@ def without_late(
     if policy == "output":
         yield Rows("late", number, batch.take(at_home))
     return batch if policy == "join" else batch.take(~late)
+
+
+def with_hope(batch: Batch, figures: dict[str, int], *, validity: bool = True) -> tuple[Batch, Batch]:
+    """Rows that may meet someone, and those that are valid and can match nothing. Both kinds of others are counted."""
+    if validity:
+        ghosts = batch.ts >= batch.te
+        figures["ghosts"] += int(ghosts.sum())
+        _, batch = batch.split(ghosts)
+    if batch.matchable is None:
+        return batch, batch.empty()
+    batch, hopeless = batch.split(batch.matchable)
+    figures["unmatchable"] += len(hopeless)
+    return batch.without_matchable(), hopeless
 
 
 def _late_row(number: int, late: Batch, progress: int) -> LateRowError:

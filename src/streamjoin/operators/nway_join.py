@@ -43,6 +43,7 @@ from streamjoin.kernels import PAIRS_PER_CHUNK, rows_of_common_groups
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
 from streamjoin.operators.contract import ALONE, Context, Footprint, Output, OwnerOfPoints, Results, side_by_side
 from streamjoin.operators.joining import described
+from streamjoin.operators.lateness import with_hope
 from streamjoin.operators.probing import Graph, Probing, Tuples
 from streamjoin.operators.temporal_join import RESULT_BYTES
 from streamjoin.operators.urgency import NewPriority, urgent_first
@@ -151,7 +152,7 @@ class RunningNwayJoin(RunningAreaJoin):
     # -- rows arrive ---------------------------------------------------------------------------------------------------
 
     def _join(self, number: int, batch: Batch) -> Iterator[Results]:
-        batch, _ = self._with_hope(batch)
+        batch, _ = with_hope(batch, self.figures, validity=self.config.validity)
         if not len(batch):
             return
         others = [each for each in range(self.inputs) if each != number]
@@ -311,14 +312,6 @@ class RunningNwayJoin(RunningAreaJoin):
             self.areas[number].removed += len(batch) - len(rest)
             staying += [rest] if len(rest) else []
         self.newcomers[number] = staying
-
-    def _leave(self, outputs: Iterator[Results]) -> Iterator[Output]:
-        """Results leave at once, or wait for their turn."""
-        for output in outputs:
-            leaving = self.held.kept_back(output, ordered=self.config.emit == "ordered")
-            if len(leaving):
-                self.figures["results"] += len(leaving)
-                yield leaving
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 

@@ -31,11 +31,12 @@ from streamjoin.algebra import FOREVER, NEVER, Emit, How, Progress
 from streamjoin.errors import CallError
 from streamjoin.operators.contract import ALONE, Context, Footprint, Operator, Output, OwnerOfPoints, Results
 from streamjoin.operators.joining import described
+from streamjoin.operators.lateness import with_hope
 from streamjoin.operators.saving import check_snapshot
 from streamjoin.operators.tpmj.configuration import Shares, Tpmj
 from streamjoin.operators.tpmj.cursors import Cursor
 from streamjoin.operators.tpmj.groups import labelled, unlabelled
-from streamjoin.operators.tpmj.lists import blob_name, bytes_of, rows_from_bytes, rows_to_bytes
+from streamjoin.operators.tpmj.lists import blob_name, in_room, rows_from_bytes, rows_to_bytes, width_of
 from streamjoin.operators.tpmj.merge import Join, Merge
 from streamjoin.operators.tpmj.order import Between, ValueOrder
 from streamjoin.state import Batch, Blobs, Snapshot
@@ -181,25 +182,13 @@ class RunningPmj(Operator):
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
-        ghosts = batch.ts >= batch.te
-        self.figures["ghosts"] += int(ghosts.sum())
-        _, batch = batch.split(ghosts)
-        if batch.matchable is not None:
-            batch, hopeless = batch.split(batch.matchable)
-            self.figures["unmatchable"] += len(hopeless)
-            batch = batch.without_matchable()
+        batch, _ = with_hope(batch, self.figures)
         if not len(batch):
             return
-        declared = self.config.row_bytes
-        width = bytes_of(batch) / len(batch) if declared is None else float(declared[number])
-        self.widths[number] = width
-        at = 0
-        while at < len(batch):
-            room = max(1, int((self.shares.lists - self.nbytes) // width))
-            end = min(len(batch), at + room)
-            self.lists[number].append(batch if end - at == len(batch) else batch.take(np.arange(at, end)))
-            self.nbytes += (end - at) * width
-            at = end
+        width = self.widths[number] = width_of(number, batch, self.config.row_bytes)
+        for some in in_room(batch, width, lambda: self.shares.lists - self.nbytes):
+            self.lists[number].append(some)
+            self.nbytes += len(some) * width
             if self.nbytes + width > self.shares.lists:
                 yield from self._generation()
 

@@ -53,6 +53,7 @@ from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
 from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import described, padded, witness
+from streamjoin.operators.lateness import with_hope
 from streamjoin.operators.urgency import NewPriority, lowered, taken, urgent_first
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices, Priorities
@@ -144,7 +145,7 @@ class RunningTemporalJoin(RunningAreaJoin):
     # -- rows arrive ---------------------------------------------------------------------------------------------------
 
     def _join(self, number: int, batch: Batch) -> Iterator[Output]:
-        batch, hopeless = self._with_hope(batch)
+        batch, hopeless = with_hope(batch, self.figures, validity=self.config.validity)
         if len(hopeless) and self.config.tracked[number]:
             yield from self._hopeless(number, hopeless)
         if not len(batch):
@@ -302,16 +303,6 @@ class RunningTemporalJoin(RunningAreaJoin):
             yield Results(side_by_side([payload]), ts, te, priority=priority)
             return
         yield padded(self.config.schemas, number, payload, ts, te, priority)
-
-    def _leave(self, outputs: Iterator[Output]) -> Iterator[Output]:
-        """Results leave at once, or wait for their turn."""
-        for output in outputs:
-            if isinstance(output, Results):
-                output = self.held.kept_back(output, ordered=self.config.emit == "ordered")
-                if not len(output):
-                    continue
-                self.figures["results"] += len(output)
-            yield output
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 

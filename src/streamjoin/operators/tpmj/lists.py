@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,6 +14,20 @@ import pyarrow.compute as pc
 from streamjoin.operators.tpmj.groups import Parts, labelled, new_name
 from streamjoin.operators.tpmj.order import ValueOrder
 from streamjoin.state import Batch, Blobs, Snapshot, table_from_bytes, table_to_bytes
+
+
+def width_of(number: int, batch: Batch, declared: Sequence[int] | None) -> float:
+    """Bytes of a row of an input: as declared for it, or as they are on average."""
+    return bytes_of(batch) / len(batch) if declared is None else float(declared[number])
+
+
+def in_room(batch: Batch, width: float, room: Callable[[], float]) -> Iterator[Batch]:
+    """The rows, as many at a time as there is room for just then; at least one."""
+    at = 0
+    while at < len(batch):
+        end = min(len(batch), at + max(1, int(room() // width)))
+        yield batch if end - at == len(batch) else batch.take(np.arange(at, end))
+        at = end
 
 
 def bytes_of(batch: Batch) -> int:

@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-
 from streamjoin.algebra import NEVER, Progress
 from streamjoin.operators.contract import ALONE, Context, Footprint, Operator, Output, OwnerOfPoints, Results
-from streamjoin.operators.lateness import without_late
+from streamjoin.operators.lateness import with_hope, without_late
 from streamjoin.operators.saving import check_snapshot
 from streamjoin.operators.tpmj.configuration import Tpmj
 from streamjoin.operators.tpmj.groups import Group, StoredRun
-from streamjoin.operators.tpmj.lists import Lists, bytes_of, thinned
+from streamjoin.operators.tpmj.lists import Lists, in_room, thinned, width_of
 from streamjoin.operators.tpmj.merge import Join
 from streamjoin.operators.tpmj.rates import Rates
 from streamjoin.operators.tpmj.saving import restore_tree, tree_snapshot
@@ -60,28 +58,16 @@ class RunningTpmj(Operator):
         batch = yield from without_late(
             number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.context.home
         )
-        ghosts = batch.ts >= batch.te
-        self.figures["ghosts"] += int(ghosts.sum())
-        _, batch = batch.split(ghosts)
-        if batch.matchable is not None:
-            batch, hopeless = batch.split(batch.matchable)
-            self.figures["unmatchable"] += len(hopeless)
-            batch = batch.without_matchable()
+        batch, _ = with_hope(batch, self.figures)
         if len(batch):
             yield from self._insert(number, batch)
 
     def _insert(self, number: int, batch: Batch) -> Iterator[Results]:
         """Rows into the lists; whenever these are full, they become a group."""
-        declared = self.config.row_bytes
-        width = bytes_of(batch) / len(batch) if declared is None else float(declared[number])
+        width = width_of(number, batch, self.config.row_bytes)
         self.rates.come(len(batch) * width)
-        at = 0
-        while at < len(batch):
-            room = max(1, int((self.shares.lists - self.lists.nbytes) // width))
-            end = min(len(batch), at + room)
-            whole = end - at == len(batch)
-            self.lists.add(number, batch if whole else batch.take(np.arange(at, end)), width)
-            at = end
+        for some in in_room(batch, width, lambda: self.shares.lists - self.lists.nbytes):
+            self.lists.add(number, some, width)
             if self.lists.nbytes + width > self.shares.lists:
                 yield from self._spill()
 
@@ -161,9 +147,10 @@ class RunningTpmj(Operator):
     def footprint(self) -> Footprint:
         groups = self.tree.groups
         rows = len(self.lists) + sum(group.rows for group in groups)
-        kept = sum(run.pages.nbytes for group in groups for run in group.runs)
-        runs = sum(len(group.runs) for group in groups)
-        return Footprint(rows, int(self.lists.nbytes + kept), runs, spilled=self.tree.nbytes_on_disk)
+        runs = [run for group in groups for run in group.runs]
+        # Of files the bytes are known, of what is in memory about.
+        nbytes = self.lists.nbytes + sum(run.pages.nbytes or run.nbytes for run in runs)
+        return Footprint(rows, int(nbytes), len(runs), spilled=self.tree.nbytes_on_disk)
 
     def kept_rows(self, number: int) -> int:
         return self.lists.rows(number) + sum(group.runs[number].rows for group in self.tree.groups)

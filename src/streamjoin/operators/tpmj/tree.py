@@ -22,7 +22,7 @@ from streamjoin.operators.tpmj.groups import Group, Parts, StoredRun, level_of
 from streamjoin.operators.tpmj.merge import Join, Merge
 from streamjoin.operators.tpmj.sorted_results import SortedResults
 from streamjoin.state import Batch
-from streamjoin.state.paged import MemoryPages, PageStore, RunInMemory
+from streamjoin.state.paged import MemoryPages, PageStore
 
 Block = tuple[int, int]
 
@@ -206,8 +206,7 @@ class Tree:
     @property
     def nbytes_on_disk(self) -> int:
         """Bytes of files."""
-        runs = (run for group in self.groups for run in group.runs)
-        return sum(run.pages.nbytes for run in runs if not isinstance(run.pages, RunInMemory))
+        return sum(run.pages.nbytes for group in self.groups for run in group.runs)
 
     def cost_of_greed(self) -> float:
         """How many bytes a flank merge with the groups that are there, or with the next one, moves for each new one."""
