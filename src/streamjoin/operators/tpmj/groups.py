@@ -18,7 +18,7 @@ import numpy as np
 
 from streamjoin.state import Batch
 from streamjoin.state.batch import Indices
-from streamjoin.state.layout import PART_BYTES, WORTH_KEEPING
+from streamjoin.state.layout import Layout
 from streamjoin.state.paged import PagedRun
 
 
@@ -69,24 +69,10 @@ class Parts:
         >>> Parts.plain(["a", "b", "c"], [1, 1, 1]).tidied({0: 1, 2: 1}, 8).of.tolist()
         [0, -1, 0]
         """
-        groups: list[list[int]] = []
-        room = 0.0
-        for part in sorted(left):
-            size = left[part] * width
-            if groups and size <= room:
-                groups[-1].append(part)
-                room -= size
-            else:
-                groups.append([part])
-                room = PART_BYTES - size
-        of, names, stored = np.full(len(self.names), -1, np.int64), [], []
-        for number, group in enumerate(groups):
-            of[group] = number
-            rows, first = sum(left[part] for part in group), group[0]
-            kept = len(group) == 1 and WORTH_KEEPING * rows >= self.stored[first]
-            names.append(self.names[first] if kept else new_name())
-            stored.append(self.stored[first] if kept else rows)
-        return Parts(tuple(names), tuple(stored), of)
+        rows = np.zeros(len(self.names), np.int64)
+        rows[list(left)] = list(left.values())
+        laid_out, number = Layout(self.names, self.stored).laid_out(rows, width)
+        return Parts(laid_out.names, laid_out.stored_rows, np.where(rows > 0, number, np.int64(-1)))
 
 
 @dataclass(frozen=True)
