@@ -131,7 +131,7 @@ check_static() {
 # numba's compiled code is invisible to coverage, so the kernels run once more as plain Python: slower, hence fewer runs.
 measure_coverage() {
     NUMBA_DISABLE_JIT=1 STREAMJOIN_SIMULATOR_RUNS=150 STREAMJOIN_SPILLED_RUNS=9 \
-        pytest -q -n 2 -m "not spark and not long" --cov --cov-report= \
+        pytest -q -n 2 -m "not spark and not long and not compiled" --cov --cov-report= \
         tests/algebra tests/kernels tests/state tests/operators
 }
 

@@ -126,6 +126,7 @@ def test_tolerance_empties_the_history() -> None:
     assert running.state_rows == 0
 
 
+@pytest.mark.compiled
 def test_a_million_rows_leave_at_most_two_per_key() -> None:
     keys, rows, pieces = 10_000, 1_000_000, 20
     rng, running = np.random.default_rng(3), join()

@@ -33,6 +33,7 @@ def test_oracle_simulator_of_many(part: int) -> None:
     seeds.check_all(simulate, range(part, RUNS, PARTS))
 
 
+@pytest.mark.compiled
 def test_the_drawn_cases_cover_everything() -> None:
     """Over the first 2000 seeds everything that a case can be occurs."""
     counts: Counter = Counter()
@@ -70,7 +71,7 @@ def results(config: NwayJoin, batches: list[list[Batch]]) -> tuple[int, dict[str
     return found, operator.figures
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="takes minutes unless compiled")
+@pytest.mark.compiled
 @pytest.mark.parametrize("batches", [1, 20])
 def test_the_experiment_of_the_document(batches: int) -> None:
     """Four inputs of 100,000 random permutations, intervals of length 7.5, window 10,000: 626,606 results, give or take

@@ -83,7 +83,7 @@ def test_what_is_kept_is_told_wherever_it_lies(in_files: bool, tmp_path: Path) -
     assert (0 < kept.spilled < kept.nbytes) if in_files else kept.spilled == 0
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="takes minutes unless compiled")
+@pytest.mark.compiled
 def test_page_accesses_of_the_experiment() -> None:
     """A tenth of the document's streams: every page of MaxFanIn is written once and read once; all have one result."""
     from benchmarks.sweep_experiment import nway, permutations, steady

@@ -28,7 +28,9 @@ def drawn(seed: int, delay: int = 300, rows: int = 3000) -> Streams:
     return Streams.drawn(np.random.default_rng(seed), rows, 20_000, delay, 50)
 
 
-@pytest.mark.parametrize("target", [0.8, 0.9, 0.95])
+@pytest.mark.parametrize(
+    "target", [pytest.param(0.8, marks=pytest.mark.compiled), 0.9, pytest.param(0.95, marks=pytest.mark.compiled)]
+)
 def test_the_target_is_reached_and_not_by_keeping_everything(target: float) -> None:
     streams = drawn(3)
     progress = run(streams, Aim(target, 1000, 50, 2))
@@ -43,6 +45,7 @@ def test_a_target_of_0_keeps_the_bare_window() -> None:
     ]
 
 
+@pytest.mark.compiled
 def test_a_target_of_1_loses_nothing_within_the_largest_delay() -> None:
     streams = drawn(5)
     progress = run(streams, Aim(1.0, 1000, 50, 2, max_delay=350))

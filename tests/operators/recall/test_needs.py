@@ -81,6 +81,7 @@ def test_cells_of_one_tick_and_a_class_per_key_are_exact(seed: int) -> None:
     assert pairs - lost == found_pairs(streams, windows, progress)  # type: ignore[arg-type]
 
 
+@pytest.mark.compiled
 def test_wider_cells_are_near() -> None:
     rng = np.random.default_rng(5)
     windows, width = (400, 400), 20
