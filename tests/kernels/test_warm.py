@@ -71,7 +71,7 @@ def test_every_kernel_is_called_with_every_kind_of_number(monkeypatch: pytest.Mo
 
 
 def report(script: str) -> list[dict[str, list[int]]]:
-    """How often each kernel was found in the cache, and how often compiled, in a fresh process that runs this script."""
+    """How often each kernel was found in the cache, and how often compiled, in a fresh process with this script."""
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
