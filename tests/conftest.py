@@ -23,7 +23,7 @@ RUN_STREAMS = {
     "spark/test_streaming_asof.py", "spark/test_streaming_best_match.py", "spark/test_streaming_changelog.py",
     "spark/test_streaming_queries.py", "spark/test_streaming_options.py", "spark/test_streaming_recall.py",
     "spark/test_deployments.py", "spark/test_pipelines.py", "spark/test_upgrading.py", "chaos/test_kills.py",
-    "chaos/test_moving.py", "cli/test_run.py", "cli/test_going_on.py", "cli/test_rescale.py",
+    "chaos/test_moving.py", "cli/test_run.py", "cli/test_going_on.py", "cli/test_rescale.py", "docs/test_tutorial.py",
 }  # fmt: skip
 
 

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.1.0rc1"
 
 __all__ = [
     "Adaptive",
