@@ -4,6 +4,9 @@
 #   ./sj test              the check: static, tests, coverage
 #   ./sj test-streams      the tests that run streaming queries, and kill some   (CI runs both)
 #   ./sj test ARGS...      only pytest, with ARGS
+#   ./sj test-wheel        build the package, install it into an empty environment, and walk through the tutorial there
+#   ./sj test-postgres     the guide to PostgreSQL, with a server that is started for it
+#   ./sj docs              the documents as a site, in build/site: fails on warnings and on links that lead nowhere
 #   ./sj lint              the static part of the check
 #   ./sj lock              choose the newest allowed versions anew and write requirements.lock
 #   ./sj python ARGS...    the project's Python
@@ -155,8 +158,33 @@ check_streams() {
 
 make_lock() {
     # --universal: one lock for every platform and Python. Hashes but no addresses: pip finds the files where it always does.
-    uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --quiet \
-        --generate-hashes --no-header --no-annotate --no-emit-index-url --no-strip-extras --output-file requirements.lock
+    local how=(--universal --python-version 3.11 --upgrade --quiet --generate-hashes --no-header --no-annotate
+        --no-emit-index-url --no-strip-extras)
+    uv pip compile pyproject.toml --all-extras "${how[@]}" --output-file requirements.lock
+    uv pip compile tools/site/requirements.in "${how[@]}" --output-file tools/site/requirements.txt
+}
+
+# --- The site ---------------------------------------------------------------------------------------------------------
+
+# What builds the site has an environment of its own: nothing else needs it, and it shall not choose versions for others.
+make_site() {
+    local tools=$root/build/site-tools wanted=tools/site/requirements.txt
+    if [[ ! -f $tools/.installed || $(<"$tools/.installed") != "$(checksum "$wanted")" ]]; then
+        say "making build/site-tools ..."
+        rm -rf "$tools"
+        "$venv/bin/python" -m venv "$tools"
+        "$tools/bin/python" -m pip install -qq --disable-pip-version-check --require-hashes -r "$wanted"
+        checksum "$wanted" >"$tools/.installed"
+    fi
+    "$venv/bin/python" -m tools.site "$tools/bin/zensical"
+}
+
+# A server and its driver from Debian's packages: installed where that is allowed.
+setup_postgresql() {
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || debian postgresql ||
+        die "PostgreSQL is missing: install it (Debian: apt-get install postgresql) and run this again."
+    [[ -f /usr/share/java/postgresql.jar ]] || debian libpostgresql-jdbc-java ||
+        die "PostgreSQL's JDBC driver is missing: install it (Debian: apt-get install libpostgresql-jdbc-java) and run this again."
 }
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -180,6 +208,16 @@ test-streams)
     cd "$root"
     check_streams
     ;;
+test-wheel)
+    setup_java
+    cd "$root" && exec pytest -m long tests/docs/test_wheel.py
+    ;;
+test-postgres)
+    setup_java
+    setup_postgresql
+    cd "$root" && exec pytest -m long tests/spark/test_postgresql.py
+    ;;
+docs) cd "$root" && make_site ;;
 lock) cd "$root" && make_lock ;;
 python)
     setup_java

@@ -89,7 +89,7 @@ def cql(
                     says which rows meet; otherwise, or on request, as a "cascade" of joins of two
         priority_as, urgent   as for `join`, where a stream has urgent rows: `R [NOW] AS R PRIORITY BY severity`
         schemas, streaming   as for `join`; a dict from a stream's name to what is known of it
-        every other name is a stream of the query: `R=frame`
+        R, S        every other name is a stream of the query: `R=frame`
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
