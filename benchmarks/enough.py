@@ -19,7 +19,7 @@ from benchmarks.environments import ROOT
 from benchmarks.recall_replay import Progress, Replay
 from benchmarks.tables import new_table
 from streamjoin.operators.recall.controller import Aim
-from streamjoin.report.charts import Line, Plot
+from streamjoin.reporting.charts import Line, Plot
 
 SEED: Final = 815
 QUESTIONS: Final = ("mobile", "regime", "exp")

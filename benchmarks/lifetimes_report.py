@@ -12,7 +12,7 @@ from benchmarks.environments import ROOT
 from benchmarks.lifetimes import LargeOutcome, QueryOutcome, SortingOutcome
 from benchmarks.lifetimes_queries import CQL, KINDS, WindowKind
 from benchmarks.tables import new_table
-from streamjoin.report.charts import Line, Plot
+from streamjoin.reporting.charts import Line, Plot
 
 FOLDER: Final = ROOT / "build" / "lifetimes"
 COLOURS: Final = {

@@ -15,7 +15,7 @@ from benchmarks.recall_join import MicroBatch, joined_seconds
 from benchmarks.recall_replay import Replay
 from benchmarks.tables import new_table
 from streamjoin.operators.recall.controller import Aim
-from streamjoin.report.charts import Line, Plot
+from streamjoin.reporting.charts import Line, Plot
 
 Say = Callable[[str], None]
 PERIOD: Final = 60 * SECOND

@@ -18,7 +18,7 @@ from benchmarks.recall_replay import Replay
 from benchmarks.tables import new_table
 from streamjoin.operators.recall import printed
 from streamjoin.operators.recall.controller import Aim, Controller
-from streamjoin.report.charts import Line, Plot
+from streamjoin.reporting.charts import Line, Plot
 
 FOLDER: Final = ROOT / "build" / "recall"
 PERIOD: Final = 60 * SECOND

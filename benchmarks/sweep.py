@@ -36,7 +36,7 @@ from benchmarks.sweep_experiment import (
     steady,
 )
 from streamjoin.algebra.merging import Adaptive, Greedy, MaxFanIn
-from streamjoin.report.charts import Line, Plot
+from streamjoin.reporting.charts import Line, Plot
 
 QUESTIONS: Final = ("pages", "adaptivity", "traversal", "pmj")
 SEED: Final = 0

@@ -19,7 +19,7 @@ from benchmarks.priority_room.elements import DELIVERED
 from benchmarks.priority_room.experiment import Room, Variant, check_delivered, document_room
 from benchmarks.priority_room.schedulers import TRAIN
 from benchmarks.tables import new_table
-from streamjoin.report.charts import Line, Plot
+from streamjoin.reporting.charts import Line, Plot
 
 PLOT: Final = ROOT / "docs" / "guides" / "alarms.svg"
 ALARMS: Final = 0.01

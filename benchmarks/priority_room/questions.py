@@ -19,7 +19,7 @@ from benchmarks.priority_room.join_formula import CASES, Case, mean_gain
 from benchmarks.priority_room.report import claims_table, formula_table, gains_plot, load_table, sweep_plot, sweep_table
 from benchmarks.priority_room.sweeps import OVERLOAD, SWEEPS, Say, elements_of
 from benchmarks.race import Verdict
-from streamjoin.report.charts import Plot
+from streamjoin.reporting.charts import Plot
 
 FOLDER: Final = ROOT / "build" / "priority"
 QUESTIONS: Final = ("claims", *SWEEPS, "formula", "alarms")

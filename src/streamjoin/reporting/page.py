@@ -14,7 +14,7 @@ from functools import cache
 from html import escape
 from importlib import resources
 
-from streamjoin.report.charts import Plot, vega_lite
+from streamjoin.reporting.charts import Plot, vega_lite
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _is_number(text: str) -> bool:
 
 @cache
 def _asset(name: str) -> str:
-    return resources.files("streamjoin.report").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("streamjoin.reporting").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
