@@ -16,10 +16,10 @@ from rich.table import Table
 
 from benchmarks.disorder import DATA, SECOND
 from benchmarks.environments import ROOT
-from benchmarks.line_plot import Line, Plot
 from benchmarks.recall_replay import Progress, Replay
 from benchmarks.tables import new_table
 from streamjoin.operators.recall.controller import Aim
+from streamjoin.reporting.charts import Line, Plot
 
 SEED: Final = 815
 QUESTIONS: Final = ("mobile", "regime", "exp")

@@ -11,8 +11,8 @@ from rich.table import Table
 from benchmarks.environments import ROOT
 from benchmarks.lifetimes import LargeOutcome, QueryOutcome, SortingOutcome
 from benchmarks.lifetimes_queries import CQL, KINDS, WindowKind
-from benchmarks.line_plot import Line, Plot
 from benchmarks.tables import new_table
+from streamjoin.reporting.charts import Line, Plot
 
 FOLDER: Final = ROOT / "build" / "lifetimes"
 COLOURS: Final = {

@@ -10,12 +10,12 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.disorder import DATA, MS, SECOND, Arriving, Both
-from benchmarks.line_plot import Line, Plot
 from benchmarks.race import Verdict
 from benchmarks.recall_join import MicroBatch, joined_seconds
 from benchmarks.recall_replay import Replay
 from benchmarks.tables import new_table
 from streamjoin.operators.recall.controller import Aim
+from streamjoin.reporting.charts import Line, Plot
 
 Say = Callable[[str], None]
 PERIOD: Final = 60 * SECOND

@@ -12,13 +12,13 @@ from rich.table import Table
 
 from benchmarks.disorder import DATA, MS, SECOND
 from benchmarks.environments import ROOT
-from benchmarks.line_plot import Line, Plot
 from benchmarks.race import Verdict
 from benchmarks.recall_checks import Say
 from benchmarks.recall_replay import Replay
 from benchmarks.tables import new_table
 from streamjoin.operators.recall import printed
 from streamjoin.operators.recall.controller import Aim, Controller
+from streamjoin.reporting.charts import Line, Plot
 
 FOLDER: Final = ROOT / "build" / "recall"
 PERIOD: Final = 60 * SECOND

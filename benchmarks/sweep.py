@@ -23,7 +23,6 @@ from rich.table import Table
 from benchmarks import sweep_pmj
 from benchmarks.environments import ROOT
 from benchmarks.errors import BenchmarkError
-from benchmarks.line_plot import Line, Plot
 from benchmarks.race import Verdict
 from benchmarks.sweep_experiment import (
     MEMORY,
@@ -37,6 +36,7 @@ from benchmarks.sweep_experiment import (
     steady,
 )
 from streamjoin.algebra.merging import Adaptive, Greedy, MaxFanIn
+from streamjoin.reporting.charts import Line, Plot
 
 QUESTIONS: Final = ("pages", "adaptivity", "traversal", "pmj")
 SEED: Final = 0

@@ -10,11 +10,11 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.environments import ROOT
-from benchmarks.line_plot import Line, Plot
 from benchmarks.priority_lanes.arrivals import STEP
 from benchmarks.priority_lanes.overload import BATCH_SECONDS, FREE_RUN, LANES_RUN, LIMITED_RUN, Outcome
 from benchmarks.priority_lanes.waits import LaneRun, percentile
 from benchmarks.tables import new_table
+from streamjoin.reporting.charts import Line, Plot
 
 FOLDER: Final = ROOT / "build" / "lanes"
 PIECES: Final = 40  # points of a line

@@ -14,12 +14,12 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.environments import ROOT
-from benchmarks.line_plot import Line, Plot
 from benchmarks.priority_room.claims import figure
 from benchmarks.priority_room.elements import DELIVERED
 from benchmarks.priority_room.experiment import Room, Variant, check_delivered, document_room
 from benchmarks.priority_room.schedulers import TRAIN
 from benchmarks.tables import new_table
+from streamjoin.reporting.charts import Line, Plot
 
 PLOT: Final = ROOT / "docs" / "guides" / "alarms.svg"
 ALARMS: Final = 0.01

@@ -11,7 +11,6 @@ from typing import Any, Final
 from rich.table import Table
 
 from benchmarks.environments import ROOT
-from benchmarks.line_plot import Plot
 from benchmarks.priority_room import control_room
 from benchmarks.priority_room.claims import Found, figure, measure, to_json
 from benchmarks.priority_room.elements import PER_SOURCE
@@ -20,6 +19,7 @@ from benchmarks.priority_room.join_formula import CASES, Case, mean_gain
 from benchmarks.priority_room.report import claims_table, formula_table, gains_plot, load_table, sweep_plot, sweep_table
 from benchmarks.priority_room.sweeps import OVERLOAD, SWEEPS, Say, elements_of
 from benchmarks.race import Verdict
+from streamjoin.reporting.charts import Plot
 
 FOLDER: Final = ROOT / "build" / "priority"
 QUESTIONS: Final = ("claims", *SWEEPS, "formula", "alarms")

@@ -7,12 +7,12 @@ from typing import Final
 
 from rich.table import Table
 
-from benchmarks.line_plot import Line, Plot
 from benchmarks.priority_room.buffers import KINDS
 from benchmarks.priority_room.claims import CLAIMS, Found, figure
 from benchmarks.priority_room.join_formula import Case
 from benchmarks.priority_room.sweeps import OVERLOAD, UNPRIORITISED, Sweep
 from benchmarks.tables import new_table
+from streamjoin.reporting.charts import Line, Plot
 
 COLOURS: Final = ("#888888", "#c0392b", "#1f4e9c", "#2e9a8f", "#e08e0b", "#7d3c98", "#333333")
 
