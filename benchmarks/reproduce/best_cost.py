@@ -127,5 +127,10 @@ def _plot(figures: dict[int, dict[str, Any]], what: str, y: str) -> Plot:
 
 
 EXPERIMENT: Final = Experiment(
-    "best-cost", BEST, "the algorithm", "Its cost beside nested loops, ours and an approximate method", measure, minutes=2
+    "best-cost",
+    BEST,
+    "the algorithm",
+    "Its cost beside nested loops, ours and an approximate method",
+    measure,
+    minutes=2,
 )

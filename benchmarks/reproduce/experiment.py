@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from streamjoin.reporting.charts import Plot
 
+from streamjoin.reporting.charts import Plot
 
 Say = Callable[[str], None]
 

@@ -161,7 +161,9 @@ def _lines(found: dict[tuple[QueryName, Method], list[Shares]], sizes: tuple[int
     for (query, method), runs in found.items():
         claimed = DOCUMENT[query, method]
         said = ", ".join(
-            f"{percent:g}% at {size:,} rows" for percent, size in zip(claimed, SIZES, strict=True) if percent is not None
+            f"{percent:g}% at {size:,} rows"
+            for percent, size in zip(claimed, SIZES, strict=True)
+            if percent is not None
         )
         shares = [each.windows / each.whole for each in runs]
         measured = ", ".join(
@@ -200,9 +202,7 @@ def _plot(found: dict[tuple[QueryName, Method], list[Shares]], sizes: tuple[int,
         points = [(size, 100 * each.windows / each.whole) for size, each in zip(sizes, runs, strict=True)]
         lines.append(Line(f"{query}, {method}: row windows", points, colour))
         claimed = [
-            (size, percent)
-            for size, percent in zip(sizes, DOCUMENT[query, method], strict=True)
-            if percent is not None
+            (size, percent) for size, percent in zip(sizes, DOCUMENT[query, method], strict=True) if percent is not None
         ]
         if len(claimed) > 1:
             lines.append(Line(f"document: {query}, {method}", claimed, colour, dashed=True))

@@ -63,7 +63,7 @@ def _lines(outcome: QueryOutcome) -> list[Finding]:
             compared(
                 "join, row windows: equal at all sizes",
                 _range(rows),
-                1 / EQUAL <= _least(rows) and _most(rows) <= EQUAL,
+                _least(rows) >= 1 / EQUAL and _most(rows) <= EQUAL,
                 "A holder is a number in an array here, and resolving ends is one merge of arrays per micro-batch, so "
                 "the overhead that the document puts against the gain is small.",
             ),

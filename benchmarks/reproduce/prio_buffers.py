@@ -85,7 +85,9 @@ def _figure4(found: Found, prioritised: bool) -> Dots:
         points = []
         for at, name in enumerate(ALL_TEN):
             mine, normal = (found.runs[name, buffers] for buffers in (kind, "normal"))
-            share = mine.prioritised.mean / normal.prioritised.mean if prioritised else mine.plain.mean / normal.plain.mean
+            share = (
+                mine.prioritised.mean / normal.prioritised.mean if prioritised else mine.plain.mean / normal.plain.mean
+            )
             points.append((float(at), share))
         lines.append(Line(kind, points, colour))
     whose = "prioritised" if prioritised else "other"

@@ -45,7 +45,9 @@ def measure(effort: Effort) -> Findings:
 def _line(case: Case, gain: float) -> Finding:
     total, (_, _, overtaken) = sum(case.terms), case.terms
     if case.x and not overtaken:
-        why = "The x that are overtaken would have joined while results waited for progress, which the sum counts twice."
+        why = (
+            "The x that are overtaken would have joined while results waited for progress, which the sum counts twice."
+        )
     elif case.load < 1:
         why = (
             "The last term counts the work of results that are overtaken, but below load 1 that work is done while "

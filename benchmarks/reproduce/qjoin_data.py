@@ -66,7 +66,9 @@ def measure(effort: Effort) -> Findings:
     return Findings(
         lines=[line for name in found for line in _lines(name, found[name])],
         plots=[Plot("Delays of the generated data sets", "seconds", "share of rows", lines, words)],
-        checks=[Check("both data sets are there, and most of their rows late", all(f.share > 0.5 for f in found.values()))],
+        checks=[
+            Check("both data sets are there, and most of their rows late", all(f.share > 0.5 for f in found.values()))
+        ],
         shortened=f"{QUICK_PART:.0%} of the length of both data sets, so their largest delays are cut off."
         if effort.quick
         else "",

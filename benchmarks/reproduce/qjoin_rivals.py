@@ -20,8 +20,10 @@ def measure(effort: Effort) -> Findings:
     return Findings(
         lines=[line for name in drawn.found for line in _lines(name, drawn.found[name])] + [_formulas(off, printed)],
         plots=list(drawn.plots.values()),
-        checks=[Check(f"our prediction of recall is at most {PREDICTION_OFF:g} off at fixed slacks", off <= PREDICTION_OFF)],
-        shortened="D1 and D2 at 4% of their rates, at most 600 s of them; equal keys instead of a distance on the field."
+        checks=[
+            Check(f"our prediction of recall is at most {PREDICTION_OFF:g} off at fixed slacks", off <= PREDICTION_OFF)
+        ],
+        shortened="D1 and D2 at 4% of their rates, at most 600 s; equal keys instead of distances on the field."
         if not effort.quick
         else "120 s of D2 at 4% of its rate.",
         figures=drawn.found,

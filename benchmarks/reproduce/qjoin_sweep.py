@@ -52,7 +52,7 @@ def _on_the_documents_data(bare: float, kept: float, rows: float) -> Finding:
 def _lines(found: dict[str, Any]) -> list[Finding]:
     lines = []
     for target, points in found["P"].items():
-        rows = {value: kept for value, kept in points}
+        rows = dict(points)
         spread, least = max(rows.values()) / min(rows.values()), min(rows, key=lambda value: rows[value])
         lines.append(
             compared(
@@ -64,7 +64,7 @@ def _lines(found: dict[str, Any]) -> list[Finding]:
             )
         )
     for target, points in found["L"].items():
-        rows = {value: kept for value, kept in points}
+        rows = dict(points)
         least, usual = min(rows, key=lambda value: rows[value]), rows.get(1.0)
         beside = f", {rows[min(rows)] / usual:.3f} of what L = 1 s keeps" if usual else ""
         lines.append(
@@ -78,7 +78,7 @@ def _lines(found: dict[str, Any]) -> list[Finding]:
             )
         )
     for target, points in found["g"].items():
-        rows = {value: kept for value, kept in points}
+        rows = dict(points)
         spread, least = max(rows.values()) / min(rows.values()), min(rows, key=lambda value: rows[value])
         lines.append(
             compared(
@@ -96,6 +96,4 @@ def _all_positive(found: dict[str, Any]) -> bool:
     return all(kept > 0 for by_target in found.values() for points in by_target.values() for _, kept in points)
 
 
-EXPERIMENT: Final = Experiment(
-    "qjoin-sweep", QJOIN, "Figure 2", "Rows kept over P, L and g", measure, minutes=3
-)
+EXPERIMENT: Final = Experiment("qjoin-sweep", QJOIN, "Figure 2", "Rows kept over P, L and g", measure, minutes=3)

@@ -131,8 +131,8 @@ def page_of(done: Sequence[Done], around: dict[str, Any], *, quick: bool) -> str
         f"{len(done)} experiments of {len({each.experiment.document for each in done})} documents, "
         f"{sum(line.agrees for line in lines)} of {len(lines)} findings as the document has them; every figure is from "
         "this run.",
-        f"{around['machine']}; Python {around['python']}; streamjoin at {around['commit']}; started {around['started']}; "
-        f"{sum(each.seconds for each in done) / 60:.1f} minutes.",
+        f"{around['machine']}; Python {around['python']}; streamjoin at {around['commit']}; "
+        f"started {around['started']}; {sum(each.seconds for each in done) / 60:.1f} minutes.",
     ]
     sections = []
     for document in DOCUMENTS:

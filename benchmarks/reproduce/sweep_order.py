@@ -10,7 +10,6 @@ from benchmarks.reproduce.experiment import Check, Effort, Experiment, Findings,
 from benchmarks.sweep_experiment import QUICK_SIZE, SIZE
 
 
-
 def measure(effort: Effort) -> Findings:
     """Both orders on the same groups."""
     outcome = sweep.traversal(QUICK_SIZE if effort.quick else SIZE, effort.say)
@@ -39,6 +38,4 @@ def measure(effort: Effort) -> Findings:
     )
 
 
-EXPERIMENT: Final = Experiment(
-    "sweep-order", SWEEP, "section 4.2", "Postorder against level order", measure, minutes=2
-)
+EXPERIMENT: Final = Experiment("sweep-order", SWEEP, "section 4.2", "Postorder against level order", measure, minutes=2)

@@ -51,8 +51,8 @@ def _accesses(name: str, measured: int) -> Finding:
         f"{name}: {document:,} page accesses",
         f"{measured:,} ({measured / document - 1:+.1%})",
         at_most_off(measured, document, NEAR),
-        "The document gives neither the size of elements and pages nor the rate and fan-in of merges: these were chosen "
-        "once for all four counts, and the cascade depends on the fan-in.",
+        "The document gives neither the size of elements and pages nor the rate and fan-in of merges: these were "
+        "chosen once for all four counts, and the cascade depends on the fan-in.",
     )
 
 
@@ -84,8 +84,8 @@ def _greedy_keeps_up(figures: dict[str, Any], way: str) -> Finding:
         f"Greedy, {way}: at any time essentially what is computable by then has left",
         f"{share:.0%} of it on average",
         share >= KEEPS_UP,
-        "A merge thread of 1.4 pages per millisecond is busy with earlier groups while new ones come: what it is behind "
-        "by is the time that its merges take, which the document's plot does not resolve.",
+        "A merge thread of 1.4 pages per millisecond is busy with earlier groups while new ones come: what it is "
+        "behind by is the time that its merges take, which the document's plot does not resolve.",
     )
 
 

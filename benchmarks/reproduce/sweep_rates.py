@@ -55,7 +55,8 @@ def _lines(figures: dict[str, Any]) -> list[Finding]:
         compared(
             "while results are computed, sweep areas and buffers need memory that is noticeable",
             f"at most {max(each['memory'] for each in figures.values()) / MEMORY:.1f} times the 1 MB for rows; "
-            f"on average {greedy['mean_memory'] / 1e6:.2f} MB with Greedy, {most['mean_memory'] / 1e6:.2f} MB with MaxFanIn",
+            f"on average {greedy['mean_memory'] / 1e6:.2f} MB with Greedy, "
+            f"{most['mean_memory'] / 1e6:.2f} MB with MaxFanIn",
             max(each["memory"] for each in figures.values()) > 1.1 * MEMORY,
             "Pages that are read ahead are few here.",
         ),
