@@ -20,7 +20,7 @@
     race.py            the rules: interleaved repetitions, equal results first, then a ratio
     contenders/        one process per system, started once, asked repetition by repetition (worker.py)
     environments.py    the peers' own environments, made on first use under build/
-    tables.py, streaming_tables.py, house_tables.py, lifetimes_report.py   what is printed, and plotted
+    tables.py, streaming_tables.py, house_tables.py, lifetimes_report.py   what is printed, and plotted (plots.py)
 
 Losses are printed like wins. Nothing here is part of the package; contenders other than ours never import streamjoin.
 """

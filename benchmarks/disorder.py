@@ -122,11 +122,15 @@ def _mobile(same: bool) -> Callable[[int, float], Both]:
     return draw
 
 
-def _football(rate: float, body: float, outliers: float, longest: float) -> Callable[[int, float], Both]:
+def football(
+    rate: float, body: float, outliers: float, longest: float, part: float = 0.04
+) -> Callable[[int, float], Both]:
+    """Like the document's data sets, at a part of their rates: the ball has 2,000 rows a second, players the rest."""
+
     def draw(seed: int, seconds: float) -> Both:
         rng, made = np.random.default_rng(seed), []
         for rows in (2000, rate - 2000):
-            t = _poisson(rng, rows * 0.04, seconds)
+            t = _poisson(rng, rows * part, seconds)
             delay = rng.exponential(body, len(t))
             late = rng.random(len(t)) < outliers
             delay[late] = np.exp(rng.uniform(np.log(0.1), np.log(longest), int(late.sum())))
@@ -172,6 +176,8 @@ class DataSet:
         return not self.real or files().is_dir()
 
 
+# Rows a second, mean of the body in seconds, probability of an outlier, and the longest of these.
+FOOTBALL: Final = {"D1": (8514, 10.4e-3, 1.34e-3, 142.147), "D2": (10037, 14.2e-3, 0.89e-3, 170.959)}
 DATA: Final[dict[str, DataSet]] = {
     "exp": DataSet(_drawn(_exp)),
     "pareto": DataSet(_drawn(_pareto)),
@@ -181,7 +187,7 @@ DATA: Final[dict[str, DataSet]] = {
     "bursts": DataSet(_drawn(_bursts), seconds=6000, period=600, warm_up=2),
     "mobile": DataSet(_mobile(same=False), seconds=3600, warm_up=10),
     "phone": DataSet(_mobile(same=True), seconds=3600, warm_up=10),
-    "D1": DataSet(_football(8514, 10.4e-3, 1.34e-3, 142.147), seconds=831),
-    "D2": DataSet(_football(10037, 14.2e-3, 0.89e-3, 170.959), seconds=384),
+    "D1": DataSet(football(*FOOTBALL["D1"]), seconds=831),
+    "D2": DataSet(football(*FOOTBALL["D2"]), seconds=384),
     **{name: DataSet(_real(name), real=True) for name in ("d-1", "d-2", "d-3")},
 }

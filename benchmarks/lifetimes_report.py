@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +10,7 @@ from rich.table import Table
 from benchmarks.environments import ROOT
 from benchmarks.lifetimes import LargeOutcome, QueryOutcome, SortingOutcome
 from benchmarks.lifetimes_queries import CQL, KINDS, WindowKind
+from benchmarks.plots import write_plots
 from benchmarks.tables import new_table
 from streamjoin.reporting.charts import Line, Plot
 
@@ -138,10 +138,5 @@ def sorting_plot(outcome: SortingOutcome) -> Plot:
 
 def write_plot(name: str, plot: Plot, folder: Path) -> Path:
     """Write one plot, and a page that shows all that are there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}.svg"
-    file.write_text(plot.svg())
-    images = "".join(f'<p><img src="{escape(image.name)}" alt=""></p>' for image in sorted(folder.glob("*.svg")))
-    page = f"<!doctype html><meta charset=utf-8><title>Lifetimes</title><h1>Lifetimes</h1>{images}\n"
-    (folder / "index.html").write_text(page)
-    return file
+    write_plots(folder, "Lifetimes", {name: plot})
+    return folder / f"{name}.svg"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from rich.table import Table
 
 from benchmarks.disorder import DATA, MS, SECOND
 from benchmarks.environments import ROOT
+from benchmarks.plots import write_plots
 from benchmarks.race import Verdict
 from benchmarks.recall_checks import Say
 from benchmarks.recall_replay import Replay
@@ -157,7 +157,7 @@ def comparison(seed: int, quick: bool, say: Say) -> Drawn:
     ]  # fmt: skip
     head = "| data | target | slack 0 | ours | kept | formula 3 | kept |"
     controlled = ["", "## Controllers", "", head, "|---|---|---|---|---|---|---|"]
-    off = []
+    off, printed_off = [], []
     for name in names:
         say(f"the document's formulas on {name} ...")
         replay = Replay(DATA[name].draw(seed, 120 if quick else 600), SECOND, 2 * SECOND, PERIOD)
@@ -168,6 +168,7 @@ def comparison(seed: int, quick: bool, say: Say) -> Drawn:
             mine = 1 - never.lost_at(slack) / never.pairs
             theirs = as_printed(replay, slack)
             off.append(abs(mine - true))
+            printed_off.append(abs(theirs - true))
             row = (name, f"{slack / SECOND:g}", f"{true:.4f}", f"{mine:.4f}", f"{theirs:.4f}")
             predictions.add_row(*row)
             page.append(f"| {' | '.join(row)} |")
@@ -181,7 +182,7 @@ def comparison(seed: int, quick: bool, say: Say) -> Drawn:
             controlled.append(f"| {name} | {ours.aim.target:g} | {' | '.join(cells)} |")
     page += [*controlled, "", (printed.__doc__ or "").split("\n\n", 1)[1].strip(), ""]
     verdict = Verdict("our prediction at fixed slacks, off", max(off), 0.01, f"{max(off):.4f}", at_most=True)
-    return Drawn("comparison", predictions, {}, [verdict], {"off": off}, "\n".join(page))
+    return Drawn("comparison", predictions, {}, [verdict], {"off": off, "printed_off": printed_off}, "\n".join(page))
 
 
 def as_printed(replay: Replay, slack: int) -> float:
@@ -214,14 +215,9 @@ def as_printed(replay: Replay, slack: int) -> float:
 
 def write(drawn: Drawn, folder: Path) -> None:
     """Write plots and pages, and a page that shows all plots that are there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, plot in drawn.plots.items():
-        (folder / f"{name}.svg").write_text(plot.svg())
+    write_plots(folder, "Recall", drawn.plots)
     if drawn.page:
         (folder / f"{drawn.name}.md").write_text(drawn.page)
-    images = "".join(f'<p><img src="{escape(image.name)}" alt=""></p>' for image in sorted(folder.glob("*.svg")))
-    page = f"<!doctype html><meta charset=utf-8><title>Recall</title><h1>Recall</h1>{images}\n"
-    (folder / "index.html").write_text(page)
 
 
 FIGURES: Final = {"sweep": sweep, "rivals": rivals, "comparison": comparison}

@@ -23,6 +23,7 @@ from rich.table import Table
 from benchmarks import sweep_pmj
 from benchmarks.environments import ROOT
 from benchmarks.errors import BenchmarkError
+from benchmarks.plots import write_plots
 from benchmarks.race import Verdict
 from benchmarks.sweep_experiment import (
     MEMORY,
@@ -66,6 +67,7 @@ class Outcome:
     table: Table
     plots: dict[str, Plot]
     figures: dict[str, Any] = field(default_factory=dict)
+    results: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {"figures": self.figures, "verdicts": [verdict.to_json() for verdict in self.verdicts]}
@@ -76,10 +78,7 @@ def outcomes(asked: Sequence[str], quick: bool, say: Say) -> Iterator[tuple[str,
     asking = {"pages": pages, "adaptivity": adaptivity, "traversal": traversal, "pmj": pmj}
     for name in asked:
         outcome = asking[name](QUICK_SIZE if quick else SIZE, say)
-        folder = folder_of(quick)
-        folder.mkdir(parents=True, exist_ok=True)
-        for plot, drawn in outcome.plots.items():
-            (folder / f"{plot}.svg").write_text(drawn.svg())
+        write_plots(folder_of(quick), "Joins in sorted runs", outcome.plots)
         yield name, outcome.verdicts, outcome, outcome.table
 
 
@@ -121,7 +120,7 @@ def pages(size: int, say: Say) -> Outcome:
     computable = np.sort(np.concatenate(plans["MaxFanIn, n-way"].curve.starts))
     figures = {name: _figures(plan, computable, size) for name, plan in plans.items()}
     verdicts = [] if size != SIZE else _verdicts(count, plans, figures)
-    return Outcome(verdicts, _pages_table(count, figures), {"figure2": _figure2(plans, computable)}, figures)
+    return Outcome(verdicts, _pages_table(count, figures), {"figure2": _figure2(plans, computable)}, figures, count)
 
 
 def _figures(plan: Plan, computable: Any, size: int) -> dict[str, Any]:
@@ -228,7 +227,7 @@ def adaptivity(size: int, say: Say) -> Outcome:
                 f"Greedy {figures['Greedy']['delay']:.1f}",
             ),
         ]  # fmt: skip
-    return Outcome(verdicts, table, _figure3(plans), figures)
+    return Outcome(verdicts, table, _figure3(plans), figures, count)
 
 
 def _figure3(plans: dict[str, Plan]) -> dict[str, Plot]:
@@ -288,7 +287,7 @@ def traversal(size: int, say: Say) -> Outcome:
     if size == SIZE:
         text = f"{mean[0]:.1%} of the results have left on average, in level order {mean[1]:.1%}"
         verdicts = [Verdict("postorder beside level order", mean[0] / max(mean[1], 1e-9), 1.0, text)]
-    return Outcome(verdicts, table, {"traversal": plot}, figures)
+    return Outcome(verdicts, table, {"traversal": plot}, figures, count)
 
 
 # -- finite inputs -----------------------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ side, as in the kernels' questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,37 +27,42 @@ from tests.interpreter import PlainTyping, prepared
 
 DIMENSIONS = ("x", "y", "z")
 SIDES = ("left", "right")
-_FIELDS = (*(Field(name, plain_type(pa.float64())) for name in DIMENSIONS), Field("id", plain_type(pa.int64())))
 
 
 def best_match(workload: Workload) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    plan = _plan(float(workload.bounds["epsilon"]))
-    sides = dict(zip(SIDES, (workload.left, workload.right), strict=True))
+    epsilons = dict.fromkeys(DIMENSIONS, float(workload.bounds["epsilon"]))
     chunks = []
-    for output in _outputs(plan, sides):
-        assert isinstance(output, Results)
-        chunks.append(tuple(output.payload[f"{side}.id"].to_numpy() for side in SIDES))
+    for payload in matched(workload.left, workload.right, epsilons, how="inner"):
+        chunks.append(tuple(payload[f"{side}.id"].to_numpy() for side in SIDES))
     return chunks
 
 
-def _outputs(plan: PhysicalPlan, sides: dict[str, Columns]) -> Iterator[Output]:
+def matched(
+    left: Columns, right: Columns, epsilons: Mapping[str, float], *, how: Literal["inner", "left"]
+) -> Iterator[pa.Table]:
+    """The ids of both sides, as they leave; dimensions by their epsilons, the first one is the ordered one."""
+    sides = dict(zip(SIDES, (left, right), strict=True))
+    for output in _outputs(_plan(epsilons, how), sides, (*epsilons, "id")):
+        assert isinstance(output, Results)
+        yield output.payload
+
+
+def _outputs(plan: PhysicalPlan, sides: dict[str, Columns], names: Sequence[str]) -> Iterator[Output]:
     (stage,), batches = plan.stages, {}
     for number, source in enumerate(plan.sources):
         assert source.target is not None
-        (elements,) = SourceTask(source).rows([prepared(source, _table(sides[source.name]))])
+        table = pa.table({name: sides[source.name][name] for name in names})
+        (elements,) = SourceTask(source).rows([prepared(source, table)])
         batches[number] = source.target.binding.bind(elements)
     fragment = Fragment(stage.nodes, 0)
     yield from chain(fragment.run(batches, {}, [FOREVER, FOREVER]), fragment.end())
 
 
-def _plan(epsilon: float) -> PhysicalPlan:
-    names = (*DIMENSIONS, "id")
+def _plan(epsilons: Mapping[str, float], how: Literal["inner", "left"]) -> PhysicalPlan:
+    names = (*epsilons, "id")
+    fields = (*(Field(name, plain_type(pa.float64())) for name in epsilons), Field("id", plain_type(pa.int64())))
     left, right = (Stream(side, tuple((f"{side}.{name}", name) for name in names), None, None) for side in SIDES)
-    dimensions = tuple((f"left.{name}", f"right.{name}", epsilon) for name in DIMENSIONS)
-    joined = BestMatchJoin(left, right, dimensions, how="inner")
+    dimensions = tuple((f"left.{name}", f"right.{name}", epsilon) for name, epsilon in epsilons.items())
+    joined = BestMatchJoin(left, right, dimensions, how=how)
     ids = Projection(joined, tuple((f"{side}.id", f"`{side}.id`") for side in SIDES))
-    return lower(ids, {side: SourceInfo(side, _FIELDS, side) for side in SIDES}, PlainTyping(), Leaving(validity=None))
-
-
-def _table(side: Columns) -> pa.Table:
-    return pa.table({name: side[name] for name in (*DIMENSIONS, "id")})
+    return lower(ids, {side: SourceInfo(side, fields, side) for side in SIDES}, PlainTyping(), Leaving(validity=None))

@@ -10,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.environments import ROOT
+from benchmarks.plots import write_plots
 from benchmarks.priority_lanes.arrivals import STEP
 from benchmarks.priority_lanes.overload import BATCH_SECONDS, FREE_RUN, LANES_RUN, LIMITED_RUN, Outcome
 from benchmarks.priority_lanes.waits import LaneRun, percentile
@@ -74,10 +75,9 @@ def points(run: LaneRun, kind: str) -> list[tuple[float, float]]:
 
 def write_plot(outcome: Outcome, quick: bool) -> Path:
     """The plot in a file."""
-    path = (FOLDER / "quick" if quick else FOLDER) / "latencies.svg"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(plot_of(outcome).svg())
-    return path
+    folder = FOLDER / "quick" if quick else FOLDER
+    write_plots(folder, "Lanes", {"latencies": plot_of(outcome)})
+    return folder / "latencies.svg"
 
 
 def _figures(*values: float) -> list[str]:

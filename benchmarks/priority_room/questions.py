@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from pathlib import Path
 from typing import Any, Final
 
 from rich.table import Table
 
 from benchmarks.environments import ROOT
+from benchmarks.plots import write_plots
 from benchmarks.priority_room import control_room
 from benchmarks.priority_room.claims import Found, figure, measure, to_json
 from benchmarks.priority_room.elements import PER_SOURCE
@@ -148,8 +148,4 @@ def _gain(words: str, found: Found, run: Measured, target: float, *, at_most: bo
 
 
 def _write(name: str, plot: Plot, quick: bool) -> None:
-    folder = folder_of(quick)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.svg").write_text(plot.svg())
-    images = "".join(f'<p><img src="{escape(image.name)}" alt=""></p>' for image in sorted(folder.glob("*.svg")))
-    (folder / "index.html").write_text(f"<!doctype html><meta charset=utf-8><title>Priorities</title>{images}\n")
+    write_plots(folder_of(quick), "Priorities", {name: plot})

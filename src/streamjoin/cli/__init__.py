@@ -6,6 +6,7 @@ from streamjoin.cli import bench
 from streamjoin.cli.chaos import chaos
 from streamjoin.cli.demo import demo
 from streamjoin.cli.explain import explain
+from streamjoin.cli.reproduce import reproduce
 from streamjoin.cli.rescale import rescale
 from streamjoin.cli.run import run
 from streamjoin.cli.state import state
@@ -22,6 +23,7 @@ app.add_typer(bench.app, name="bench")
 app.command()(chaos)
 app.command()(demo)
 app.command()(explain)
+app.command()(reproduce)
 app.command()(rescale)
 app.command()(run)
 app.command()(state)

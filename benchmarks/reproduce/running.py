@@ -1,0 +1,187 @@
+"""All experiments in one run: a page, written anew after each, and a table of all that differs."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from benchmarks.environments import ROOT
+from benchmarks.errors import BenchmarkError
+from benchmarks.reporting import circumstances, progress, questions_of
+from benchmarks.reproduce import (
+    best_cost,
+    best_window,
+    life_share,
+    life_throughput,
+    prio_buffers,
+    prio_formula,
+    qjoin_data,
+    qjoin_rivals,
+    qjoin_sweep,
+    sweep_order,
+    sweep_pages,
+    sweep_rates,
+)
+from benchmarks.reproduce.documents import DOCUMENTS
+from benchmarks.reproduce.experiment import Effort, Experiment, Finding, Findings, Say
+from streamjoin.reporting.page import Part, Section, Table, page
+
+EXPERIMENTS: Final[tuple[Experiment, ...]] = tuple(
+    module.EXPERIMENT
+    for module in (
+        sweep_pages, sweep_rates, sweep_order, life_throughput, life_share, qjoin_data, qjoin_sweep, qjoin_rivals,
+        prio_buffers, prio_formula, best_window, best_cost,
+    )
+)  # fmt: skip
+FOLDER: Final = ROOT / "build" / "reproduce"
+TOO_SMALL: Final = "A quick run is too small to compare."
+
+
+@dataclass(frozen=True)
+class Done:
+    """An experiment that has been run, or what came in between."""
+
+    experiment: Experiment
+    findings: Findings | None
+    seconds: float
+    error: str = ""
+
+    @property
+    def failed(self) -> list[str]:
+        """What must hold and does not."""
+        if self.findings is None:
+            return [self.error]
+        return [check.words for check in self.findings.checks if not check.held]
+
+
+def chosen(only: Sequence[str]) -> list[Experiment]:
+    """Those that were asked for: by name, or all of a document by its name."""
+    names = [each.name for each in EXPERIMENTS]
+    asked = [name for word in only for name in _named(word)]
+    return [each for each in EXPERIMENTS if each.name in questions_of(asked, names)]
+
+
+def _named(word: str) -> list[str]:
+    of_document = [each.name for each in EXPERIMENTS if each.document.name.lower() == word.lower()]
+    return of_document or [word]
+
+
+def run(console: Console, *, quick: bool, only: Sequence[str], to: Path | None) -> bool:
+    """`streamjoin reproduce`: whether every experiment ran and every check held."""
+    asked, done = chosen(only), list[Done]()
+    path = to or (FOLDER / "quick" if quick else FOLDER) / "index.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    around = circumstances([])
+    total = sum(each.minutes for each in asked)
+    if quick:
+        console.print("[yellow]Quick run: small sizes, to see that everything works. Not a measurement.[/]")
+    else:
+        console.print(f"{len(asked)} experiments, about {total:.0f} minutes on two cores.", highlight=False)
+    with progress(console) as say, tempfile.TemporaryDirectory(prefix="streamjoin-reproduce-") as folder:
+        for experiment in asked:
+            done.append(_one(experiment, quick, Path(folder) / experiment.name, say))
+            _tell(console, done[-1])
+            path.write_text(page_of(done, around, quick=quick))  # every time: nothing is lost with what comes later
+            path.with_suffix(".json").write_text(json.dumps(to_json(done, around, quick=quick), indent=2) + "\n")
+    console.print(f"page: {path}; {sum(each.seconds for each in done) / 60:.1f} minutes in all", highlight=False)
+    return not any(each.failed for each in done)
+
+
+def _one(experiment: Experiment, quick: bool, folder: Path, say: Say) -> Done:
+    folder.mkdir(parents=True)
+    start = time.monotonic()
+    try:
+        findings = experiment.measure(Effort(quick, folder, say))
+    except BenchmarkError as error:  # of this one; the others still run
+        return Done(experiment, None, time.monotonic() - start, str(error))
+    if quick:
+        lines = [replace(line, why=TOO_SMALL) if line.why else line for line in findings.lines]
+        findings = replace(findings, lines=lines)
+    return Done(experiment, findings, time.monotonic() - start)
+
+
+def _tell(console: Console, done: Done) -> None:
+    if done.findings is None:
+        console.print(f"[red]{done.experiment.name}: {done.error}[/]", highlight=False)
+        return
+    agree = sum(line.agrees for line in done.findings.lines)
+    console.print(
+        f"{done.experiment.name}: {agree} of {len(done.findings.lines)} findings as in the document, "
+        f"{done.seconds:.0f} s",
+        highlight=False,
+    )
+    for words in done.failed:
+        console.print(f"  [red]does not hold: {words}[/]", highlight=False)
+
+
+def page_of(done: Sequence[Done], around: dict[str, Any], *, quick: bool) -> str:
+    """The page: what was found of each document, claim by claim."""
+    lines = [line for each in done if each.findings for line in each.findings.lines]
+    lead: list[Part] = []
+    if quick:
+        lead.append("Quick run: sizes are so small that nothing here is a measurement.")
+    lead += [
+        f"{len(done)} experiments of {len({each.experiment.document for each in done})} documents, "
+        f"{sum(line.agrees for line in lines)} of {len(lines)} findings as the document has them; every figure is from "
+        "this run.",
+        f"{around['machine']}; Python {around['python']}; streamjoin at {around['commit']}; "
+        f"started {around['started']}; {sum(each.seconds for each in done) / 60:.1f} minutes.",
+    ]
+    sections = []
+    for document in DOCUMENTS:
+        for each in done:
+            if each.experiment.document == document:
+                sections.append(_section(each))
+    return page("The experiments of the documents, run again", sections, lead)
+
+
+def _section(done: Done) -> Section:
+    experiment, findings = done.experiment, done.findings
+    document = experiment.document
+    parts: list[Part] = [f"{document.title} ({document.source}), {experiment.where}. {done.seconds:.0f} s."]
+    if findings is None:
+        return Section(f"{document.name}: {experiment.title}", [*parts, f"It failed: {done.error}"])
+    if findings.shortened:
+        parts.append(f"Shortened: {findings.shortened}")
+    parts.append(Table(("claim", "measured here", "as claimed", "why not"), [_row(line) for line in findings.lines]))
+    parts += findings.plots
+    parts += [f"{'Holds' if check.held else 'DOES NOT HOLD'}: {check.words}." for check in findings.checks]
+    return Section(f"{document.name}: {experiment.title}", parts)
+
+
+def _row(line: Finding) -> tuple[str, str, str, str]:
+    return line.claim, line.measured, "yes" if line.agrees else "no", line.why
+
+
+def to_json(done: Sequence[Done], around: dict[str, Any], *, quick: bool) -> dict[str, Any]:
+    """All that was found."""
+    return {
+        **around,
+        "quick": quick,
+        "experiments": {
+            each.experiment.name: {
+                "document": each.experiment.document.name,
+                "where": each.experiment.where,
+                "seconds": each.seconds,
+                "error": each.error,
+                **({} if each.findings is None else _plain(each.findings)),
+            }
+            for each in done
+        },
+    }
+
+
+def _plain(findings: Findings) -> dict[str, Any]:
+    return {
+        "shortened": findings.shortened,
+        "findings": [asdict(line) | {"agrees": line.agrees} for line in findings.lines],
+        "checks": [{"words": check.words, "held": bool(check.held)} for check in findings.checks],
+        "figures": findings.figures,
+    }
