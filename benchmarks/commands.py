@@ -31,7 +31,7 @@ from benchmarks import (
     similar,
     spark_nested_loop,
     spark_rivals,
-    spill,
+    spill_questions,
     streaming,
     streaming_peers,
     streaming_tables,
@@ -135,10 +135,12 @@ def _nway_outcomes(console: Console, asked: Sequence[str], quick: bool, repetiti
 
 def run_spill(console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None) -> list[Verdict]:
     """`streamjoin bench spill`: state that does not fit into memory, beside the same join with all of it there."""
-    asked = questions_of(only, spill.QUESTIONS)
+    asked = questions_of(spill_questions.expanded(only), spill_questions.QUESTIONS)
     report = {"command": "spill", "quick": quick, **circumstances([])}
-    introduce(console, report, "one run each, one thread")
-    return reported(console, report, lambda folder: spill.outcomes(progress(console), asked, quick, folder), json_path)
+    introduce(console, report, "one run each; in this process one thread, on Spark two workers")
+    return reported(
+        console, report, lambda folder: spill_questions.outcomes(progress(console), asked, quick, folder), json_path
+    )
 
 
 def run_lifetimes(

@@ -16,7 +16,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -62,17 +61,14 @@ class SpillOutcome:
 
 
 def outcomes(
-    progress: AbstractContextManager[Say], asked: Sequence[str], quick: bool, folder: Path
+    say: Say, asked: Sequence[str], quick: bool, folder: Path
 ) -> Iterator[tuple[str, list[Verdict], Any, Table]]:
     """What each question gave, as soon as it is there."""
     size = Size(*QUICK) if quick else Size(ROWS, WINDOW, BATCHES, MEMORY)
-    with progress as say:
-        for question in asked:
-            say(f"{question}, without a limit and with {size.memory >> 20} MB ...")
-            found = SpillOutcome(
-                question, size, run(question, size, 0, folder), run(question, size, size.memory, folder)
-            )
-            yield question, verdicts(found), found, table(found)
+    for question in asked:
+        say(f"{question}, without a limit and with {size.memory >> 20} MB ...")
+        found = SpillOutcome(question, size, run(question, size, 0, folder), run(question, size, size.memory, folder))
+        yield question, verdicts(found), found, table(found)
 
 
 def run(question: str, size: Size, memory: int, folder: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ output is compared, row by row, with the same call over the whole of the data at
     lives        one life of that process, from outside
     processes    whatever runs in a session, by its id
     checkpoint   how far a query is, and what a kill left half done
+    local_files  what of a state lies beside its checkpoint
     aims         when to kill
     cases        kill, restart, finish, compare
     comparison   the rows of two results

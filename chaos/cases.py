@@ -19,6 +19,7 @@ from chaos.data import Shape
 from chaos.errors import ChaosError
 from chaos.kinds import Kind
 from chaos.lives import Life
+from chaos.local_files import run_files
 from chaos.processes import Process, kill, processes_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Case:
         self.shape = replace(self.shape, files=files, closing=not self.kind.finished)
         self.checkpoint = Checkpoint(self.folder)
         self.rng = random.Random(f"{self.seed}/{self.kind.name}/kills")
-        self._lives = 0
+        self.lives: list[Life] = []
 
     def kill_drivers(self, spark: SparkSession, kills: int) -> Outcome:
         """Kill the driver again and again; each time another one goes on from the checkpoint."""
@@ -97,7 +98,9 @@ class Case:
             return outcome
         try:
             killing(outcome)
-            outcome.restarts = self._lives - 1
+            outcome.restarts = len(self.lives) - 1
+            if self.kind.spills:
+                self._check_files()
             outcome.difference = compare_query(spark, self.kind, self.folder)
         except ChaosError as error:
             outcome.failure = str(error)
@@ -117,7 +120,8 @@ class Case:
                     self.say(f"{self.kind.name}: the query ended before its kill")
                     return
                 life.kill()
-            self._count(outcome, self.checkpoint.where(), f"driver {life.session} killed")
+            left = f", which left {len(run_files(life.scratch))} files of runs" if self.kind.spills else ""
+            self._count(outcome, self.checkpoint.where(), f"driver {life.session} killed{left}")
         with self._live(DRIVERS_MASTER) as life:
             life.finish()
 
@@ -155,8 +159,18 @@ class Case:
             yield draw_aim(self.rng, moments[(turn + number) % len(moments)], left, outcome.asked - number)
 
     def _live(self, master: str) -> Life:
-        self._lives += 1
-        return Life(self.kind.name, self.folder, self._lives, master=master, deadline=self.deadline)
+        life = Life(self.kind.name, self.folder, len(self.lives) + 1, master=master, deadline=self.deadline)
+        self.lives.append(life)
+        return life
+
+    def _check_files(self) -> None:
+        """State was in files, and neither those who were killed nor those who ended left any of them."""
+        batches = [[event for event in life.events() if event["event"] == "batch"] for life in self.lives]
+        if not any(event["runs"] for events in batches for event in events):
+            raise ChaosError("the case itself is wrong: nothing of its state was in files")
+        # Whoever spills next removes them: not one that found nothing left to do.
+        if batches[-1] and (left := run_files(self.lives[-1].scratch)):
+            raise ChaosError(f"{len(left)} files of runs are left in the local folders, such as {left[0]}")
 
     def _count(self, outcome: Outcome, where: Where, what: str) -> None:
         outcome.hits[where] += 1

@@ -110,6 +110,8 @@ def rows_of(frame: DataFrame) -> Rows:
     ids = [name for name in ("id", "id_right") if name in frame.columns]
     for name in ids:
         frame = frame.filter(F.col(name).isNull() | (F.col(name) != data.CLOSING_ID))
+    heavy = [name for name in frame.columns if name.removesuffix("_right") == data.BALLAST]
+    frame = frame.withColumns({name: F.md5(name) for name in heavy})
     if CHANGE not in frame.columns:
         return Counter(tuple(row) for row in frame.collect())
     total: Rows = Counter()

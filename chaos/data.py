@@ -40,6 +40,7 @@ ARROW_SCHEMA: Final = pa.schema(
     ]
 )
 SIDES: Final = ("left", "right")
+BALLAST: Final = "ballast"  # what joins add that need wide rows: compared by its digest
 CLOSING_ID: Final = -1
 SLACK_SECONDS: Final = 5
 SECONDS_PER_FILE: Final = 20

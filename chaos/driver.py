@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import streamjoin as sj
 from chaos.catalog import KINDS
 from chaos.checkpoint import Checkpoint
+from chaos.local_files import run_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +90,7 @@ def follow(query: StreamingQuery, checkpoint: Checkpoint) -> None:
     while not ended:
         ended = bool(query.awaitTermination(LOOK_SECONDS))  # type: ignore[arg-type] # fractions are fine
         for batch in range(said, checkpoint.committed()):
-            say("batch", number=batch)
+            say("batch", number=batch, runs=len(run_files(Path(tempfile.gettempdir()))))
             said = batch + 1
 
 

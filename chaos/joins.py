@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
-from chaos.data import CLOSING_ID, SLACK_SECONDS
+from chaos.data import BALLAST, CLOSING_ID, SLACK_SECONDS
 from chaos.kinds import BUCKETS, Kind
 
 
@@ -55,6 +56,20 @@ def _many(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
     return sj.join([left, right, third], **common, **options)
 
 
+def _spilled(left: DataFrame, right: DataFrame, limits: dict[str, Any] | None = None, **options: Any) -> DataFrame:
+    """Rows of eight kilobytes that are kept for three files: as a stream more than its memory takes. The batch that it
+    is compared with has no limit.
+    """
+    # Every row has an interval of its own, and values that few others have: wide rows in few results.
+    columns = {BALLAST: F.expr("repeat(md5(CAST(id AS STRING)), 256)"), "hi": F.expr("v + x / 300")}
+    sides = [side.withColumns({**columns, "w": F.expr("CAST(y AS INT)")}) for side in (left, right)]
+    limited: dict[str, Any] = {"memory": "2 MB", **(limits or {})} if left.isStreaming else {}
+    lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
+    common: dict[str, Any] = {"window": sj.Range("60 seconds"), "lateness": lateness, "buckets": BUCKETS}
+    return sj.join(sides, time="ts", **common, **limited, **options)
+
+
+_MERGED: Final = {"algorithm": "tpmj", "merge": sj.Greedy()}
 _BAND: Final = sj.band("v", below=0.5, above=0.5)
 _THETA: Final = sj.theta("l.v < r.v AND r.v - l.v < 1.5")
 _PAIRWISE: Final = sj.equals("k", of=(0, 1)) & sj.band("v", below=0.5, above=0.5, of=(1, 2))
@@ -91,5 +106,10 @@ JOINS: Final = (
     Kind("asof-changelog", partial(_as_of, by="k", output="changelog")),
     Kind("asof-backward", partial(_as_of, by="k")),
     Kind("asof-nearest-ordered", partial(_as_of, by="k", direction="nearest", emit="ordered")),
+    Kind("spilled-band", partial(_spilled, where=sj.band("v", below=0.05, above=0.05)), spills=True),
+    Kind("spilled-equality", partial(_spilled, by=["k", "w"], how="left"), spills=True),
+    Kind("spilled-overlap", partial(_spilled, where=sj.overlaps("v", "hi")), spills=True),
+    # Results leave with merges: nobody knows when the last ones would.
+    Kind("spilled-tpmj", partial(_spilled, by=["k", "w"], emit="ordered", limits=_MERGED), spills=True, finished=True),
     Kind("asof-forward-without-keys", partial(_as_of, direction="forward", tolerance="2 seconds", how="inner")),
 )

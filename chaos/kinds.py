@@ -25,6 +25,7 @@ class Kind:
     distinct: bool = False  # no two rows of a key have the same time
     most_files: int = 12  # of one side: fewer where a batch takes longer
     finished: bool = False  # its data have no closing row: `sj.finish` gives the rest
+    spills: bool = False  # its state does not fit into the memory that it may use
 
     def stream(self, spark: SparkSession, inputs: Path) -> DataFrame:
         """The call as a query makes it."""

@@ -31,14 +31,14 @@ class Life:
     def __init__(self, kind: str, folder: Path, number: int, *, master: str, deadline: float) -> None:
         self.folder, self.deadline = folder, deadline
         self._said, self._errors = folder / f"life-{number}.out", folder / f"life-{number}.err"
-        scratch = folder / "tmp"
-        scratch.mkdir(exist_ok=True)
+        self.scratch = folder / "tmp"
+        self.scratch.mkdir(exist_ok=True)
         self.began = time.time()
         with self._said.open("wb") as said, self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "chaos.driver", "--kind", kind, "--folder", str(folder), "--master", master],
-                cwd=scratch,  # what Spark leaves where it runs
-                env=_environment(scratch),
+                cwd=self.scratch,  # what Spark leaves where it runs
+                env=_environment(self.scratch),
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=errors,

@@ -11,12 +11,12 @@ import json
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.digest import Digest, digest_of
+from benchmarks.worker_memory import anonymous
 from streamjoin.algebra import Band, Overlaps
 from streamjoin.operators import Results
 from streamjoin.operators.contract import Context
@@ -44,14 +44,6 @@ def rows_of(rng: np.random.Generator, question: str, number: int, rows: int, win
     length = 1e9 / (rows * window)
     values = {"band": (value,), "equality": (), "overlap": (value, value + rng.random(rows) * length)}[question]
     return Batch(payload, ts, ts + window * SECOND, group, values)
-
-
-def anonymous() -> int:
-    """Bytes of memory of this process that are not of files."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon"):
-            return int(line.split()[1]) << 10
-    return 0
 
 
 class Watch:

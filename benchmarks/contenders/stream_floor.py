@@ -46,7 +46,9 @@ def from_blob(blob: bytes) -> pa.Table:
     return pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
 
 
-def packer(side: int, label: list[int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def packer(
+    side: int, label: list[int], key: str = "k"
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Rows to blobs, a task's rows in one piece for each bucket."""
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -54,7 +56,7 @@ def packer(side: int, label: list[int]) -> Callable[[Iterable[pa.RecordBatch]], 
         if not arrived:
             return
         rows = pa.Table.from_batches(arrived).combine_chunks()
-        bucket = rows["k"].to_numpy() % len(label)
+        bucket = rows[key].to_numpy() % len(label)
         for number, name in enumerate(label):
             blob = to_blob(rows.take(pa.array(np.flatnonzero(bucket == number))))
             yield pa.record_batch(

@@ -23,6 +23,8 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc"),
 ]
 SMALL = Shape(files=4, rows=60)
+# Whose state is in files from the first micro-batch on.
+WIDE = Shape(files=4, rows=320)
 # Bounds for what hangs, not what is expected.
 DRIVERS_SECONDS = 600
 EXECUTORS_SECONDS = 600
@@ -48,12 +50,12 @@ def check(outcome: Outcome, kills: int) -> None:
     assert outcome.kills == kills, "the query ended before its kills"
 
 
-@pytest.mark.parametrize("name", ["window-full-snapshot", "band-semi"])
+@pytest.mark.parametrize(("name", "shape"), [("window-full-snapshot", SMALL), ("spilled-equality", WIDE)])
 def test_differential_a_killed_driver_loses_and_repeats_nothing(
-    spark: SparkSession, tmp_path: Path, said: list[str], name: str
+    spark: SparkSession, tmp_path: Path, said: list[str], name: str, shape: Shape
 ) -> None:
     deadline = time.monotonic() + DRIVERS_SECONDS
-    case = Case(KINDS[name], 1, tmp_path, deadline, SMALL, say=said.append)
+    case = Case(KINDS[name], 1, tmp_path, deadline, shape, say=said.append)
     outcome = case.kill_drivers(spark, kills=2)
     check(outcome, kills=2)
     assert outcome.restarts == 2

@@ -68,10 +68,10 @@ def nway(
 @app.command()
 def spill(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
-    only: Annotated[str, typer.Option(help="Some of band,equality,overlap.")] = "",
+    only: Annotated[str, typer.Option(help="Some of band,equality,overlap,spark,spark-band,...,restore.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
-    """State in files under a budget of memory, beside the same join with all of it in memory: speed and memory."""
+    """State in files under a budget, beside the same join with all of it in memory; on Spark too; and restoring it."""
     _run("run_spill", only, quick=quick, json_path=json)
 
 
