@@ -16,13 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import Band
-from streamjoin.operators import Operator, TemporalJoin
+from streamjoin.operators import Context, Operator, Pmj, TemporalJoin
 from streamjoin.operators.contract import Output, Results
-from streamjoin.operators.pmj import Pmj
-from streamjoin.operators.probing import Graph
-from streamjoin.operators.tpmj import value_order
 from streamjoin.state import Batch, Matching
-from streamjoin.state.links import Link
 
 ROWS: Final = 4_000_000
 QUICK_ROWS: Final = 100_000
@@ -65,7 +61,7 @@ def compare(rows: int, repetitions: int, say: Callable[[str], None]) -> tuple[Pm
     schema = sides[0][0].payload.schema
     band = Band("v", "v", WIDTH, WIDTH)
     in_memory = TemporalJoin(Matching(band), (schema, schema))
-    order, tests = value_order(Graph(2, (Link(0, 1, band),)))
+    merging = Pmj(in_memory.matching, (schema, schema))
     ways: dict[str, list[float]] = {"memory": [], "pmj": []}
     counts: dict[str, int] = {}
     early = generations = 0
@@ -79,7 +75,7 @@ def compare(rows: int, repetitions: int, say: Callable[[str], None]) -> tuple[Pm
         del operator
         with tempfile.TemporaryDirectory(prefix="streamjoin-pmj-") as folder:
             start = time.process_time()
-            running = Pmj((schema, schema), order, tests, memory=MEMORY, folder=folder).build()
+            running = merging.build(Context(memory=MEMORY, scratch=folder))
             found = 0
             for pair in zip(*sides, strict=True):
                 for number, packet in enumerate(pair):

@@ -16,12 +16,13 @@ from streamjoin.operators import (
     Judging,
     NearestJoin,
     NwayJoin,
+    Pmj,
     TemporalJoin,
     Tpmj,
     Verdict,
 )
 from streamjoin.operators.contract import side_by_side
-from streamjoin.operators.pmj import Pmj
+from streamjoin.operators.pmj import Budget
 from streamjoin.operators.tpmj import Shares, ValueOrder
 from streamjoin.state import Batch, GridAxis, KeyTest, Matching, ValueTest
 from streamjoin.state.links import Link
@@ -205,12 +206,9 @@ def _tpmj(
     return Subject(name, config, draw, ordered=True)
 
 
-def _pmj(name: str, draw: Callable[[random.Random, int], Arrivals], order: ValueOrder) -> Subject:
-    inputs = len(order.at or ())
-    config = Pmj(
-        (PAYLOAD,) * inputs, order, memory=Shares(9, 3 * inputs * 2, 400), page_bytes=2, row_bytes=(1,) * inputs
-    )
-    return Subject(name, config, draw)
+def _pmj(name: str, draw: Draw, matching: Matching) -> Subject:
+    """With a budget of a few rows, so that there are many generations."""
+    return Subject(name, Pmj(matching, SCHEMAS, budget=Budget(9, 4, 2, 400), row_bytes=1), draw)
 
 
 def _asof(name: str, draw: Draw, choice: AsOf, **options: object) -> Subject:
@@ -316,8 +314,8 @@ SUBJECTS = (
     _tpmj("three boxes in sorted runs", many(3, _boxes), 3, ValueOrder((0, 0, 0), interval=True), merge=MaxFanIn(2)),
     _tpmj("three bands in sorted runs", many(3, _tenths(1), marked=True), 3, ValueOrder((0, 0, 0), bands=_CHAIN),
           merge=Adaptive(2), credit=1.0),
-    _pmj("two finite ones in generations", joined(_tenths(1), groups=2), ValueOrder((0, 0), bands=(Link(0, 1, BAND),))),
-    _pmj("three finite boxes in generations", many(3, _boxes), ValueOrder((0, 0, 0), interval=True)),
+    _pmj("in generations by band", joined(_tenths(1), groups=2), Matching(BAND)),
+    _pmj("in generations by box", joined(_boxes), Matching(BOX, (ValueTest(BAND, 2),))),
     _asof("as of, backward", histories(None), AsOf()),
     _asof("as of, backward, in order", histories(4), AsOf(tolerance=4), emit="ordered"),
     _asof("as of, strictly backward, keys with proof", histories(None, proof=True), AsOf(exact=False), how="inner"),

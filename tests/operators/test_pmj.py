@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Band, Overlaps
-from streamjoin.operators import NwayJoin, Operator, Results
-from streamjoin.operators.pmj import Pmj
-from streamjoin.operators.tpmj import Shares, value_order
-from streamjoin.state import Batch
-from streamjoin.state.links import Link
+from streamjoin.algebra import Band, Overlaps, Within
+from streamjoin.errors import SpillError
+from streamjoin.operators import Context, Operator, Pmj, Results, TemporalJoin
+from streamjoin.operators.pmj import Budget, RunningPmj
+from streamjoin.state import Batch, KeyTest, Matching, ValueTest
 from tests.state.making import PAYLOAD, batch
 
-OVERLAP, BAND = Overlaps(("lo", "hi"), ("lo", "hi")), Band("v", "v", 0.5, 1.0)
-JOINS = {
-    "overlap": (3, tuple(Link(one, two, OVERLAP) for one, two in ((0, 1), (0, 2), (1, 2))), (0, 0, 0)),
-    "bands": (3, (Link(0, 1, BAND), Link(2, 1, BAND)), None),
-    "one band": (2, (Link(1, 0, BAND),), None),
-    "keys": (2, (), None),
+SCHEMAS = (PAYLOAD, PAYLOAD)
+BAND, BOX = Band("v", "v", 0.5, 1.0), Overlaps(("lo", "hi"), ("lo", "hi"))
+MATCHINGS = {
+    "keys": Matching(),
+    "keys without time": Matching(timed=False),
+    "keys that are hashes": Matching(tests=(KeyTest(),)),
+    "band": Matching(BAND),
+    "one-sided band": Matching(replace(BAND, below=-0.5, closed="right"), timed=False),
+    "overlap": Matching(BOX),
+    "box": Matching(BOX, (ValueTest(BOX, 2),)),
+    "distance": Matching(Within(("x", "y"), ("x", "y"), 1.0)),
+    "distance on a line": Matching(Within(("x",), ("x",), 0.5), timed=False),
+    "distance on Earth": Matching(Within(("x", "y"), ("x", "y"), 80_000.0, "haversine")),
 }
 
 
 def drawn(rng: np.random.Generator, rows: int) -> Batch:
     ts = rng.integers(0, 60, rows)
-    low = rng.integers(0, 12, rows) / 2
+    low, other = rng.integers(0, 12, rows) / 2, rng.integers(0, 6, rows) / 2
+    group = rng.integers(0, 2, rows)
     return batch(
-        list(zip(ts.tolist(), (ts + rng.integers(1, 20, rows)).tolist(), strict=True)),
-        group=rng.integers(0, 2, rows).tolist(),
-        values=[low.tolist(), (low + 1.5).tolist()],
+        list(zip(ts.tolist(), (ts + rng.integers(0, 20, rows)).tolist(), strict=True)),
+        group=group.tolist(),
+        values=[low.tolist(), (low + 1.5).tolist(), other.tolist(), (other + 1.0).tolist()],
+        matchable=(rng.random(rows) < 0.9).tolist(),
+        proof=pa.table({"k": [f"key {number}" for number in group.tolist()]}),
     )
 
 
-def all_of(operator: Operator, sides: list[Batch], pieces: int) -> tuple[Counter, int]:
-    """All results of inputs that come in so many pieces; and how many left before the end."""
+def all_of(operator: Operator, sides: list[Batch], pieces: int) -> Counter:
+    """All results of inputs that come in so many pieces."""
     found: Counter = Counter()
 
     def take(outputs: object) -> None:
@@ -48,29 +60,106 @@ def all_of(operator: Operator, sides: list[Batch], pieces: int) -> tuple[Counter
     for piece in range(pieces):
         for number, rows in enumerate(sides):
             take(operator.on_batch(number, rows.take(np.array_split(np.arange(len(rows)), pieces)[piece])))
-    early = found.total()
     take(operator.on_end())
-    return found, early
+    return found
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("name", list(JOINS))
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", list(MATCHINGS))
 def test_differential_generations_and_memory(name: str, seed: int, tmp_path: Path) -> None:
-    rng = np.random.default_rng(seed)
-    inputs, links, common = JOINS[name]
-    sides = [drawn(rng, int(rng.integers(1, 40))) for _ in range(inputs)]
-    in_memory = NwayJoin((PAYLOAD,) * inputs, links, common)
-    order, tests = value_order(in_memory.graph)
-    budget = Shares(int(rng.integers(2, 30)), 3 * inputs * int(rng.integers(1, 3)), 1)
-    config = Pmj(
-        (PAYLOAD,) * inputs, order, tests, budget, 1, (1,) * inputs, str(tmp_path) if seed % 2 else None
-    )  # fmt: skip
-    operator = config.build()
-    found, early = all_of(operator, sides, 4)
-    expected, _ = all_of(in_memory.build(), sides, 1)
+    rng, matching = np.random.default_rng(seed), MATCHINGS[name]
+    sides = [drawn(rng, int(rng.integers(1, 60))) for _ in range(2)]
+    in_memory = TemporalJoin(matching, SCHEMAS, validity=matching.timed)
+    page = int(rng.integers(1, 3))
+    budget = Budget(int(rng.integers(2, 30)), page * int(rng.choice([1, 8, 40])), page, int(rng.choice([1, 10_000])))
+    config = Pmj(matching, SCHEMAS, matching.timed, budget, row_bytes=1)
+    operator = config.build(Context(scratch=str(tmp_path) if seed % 3 else None))
+    found = all_of(operator, sides, 4)
+    expected = all_of(in_memory.build(), sides, 1)
     assert found == expected
     figures = operator.figures
-    assert figures["early_results"] >= early
     assert figures["results"] == expected.total()
-    assert figures["generations"] >= sum(map(len, sides)) // budget.lists
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()], "files are left behind"
+    assert 0 <= figures["early_results"] <= figures["results"]
+    rows = sum(map(len, sides)) - figures["unmatchable"] - figures["ghosts"]
+    assert figures["generations"] >= rows // budget.lists
+    assert bool(figures["pages_written"]) == (seed % 3 > 0 and figures["generations"] > 1)
+    assert not files_in(tmp_path), "files are left behind"
+
+
+def numbers(rows: int, seed: int) -> Batch:
+    rng = np.random.default_rng(seed)
+    return batch([(0, 10)] * rows, values=[rng.integers(0, rows, rows).tolist()])
+
+
+def built(folder: Path, lists: int = 20) -> RunningPmj:
+    config = Pmj(Matching(Band("v", "v", 1, 1)), SCHEMAS, budget=Budget(lists, 16, 2, 300), row_bytes=1)
+    running: RunningPmj = config.build(Context(scratch=str(folder)))
+    return running
+
+
+def test_inputs_that_fit_are_never_written(tmp_path: Path) -> None:
+    operator = built(tmp_path, lists=1000)
+    assert all_of(operator, [numbers(40, 1), numbers(40, 2)], 3)
+    assert operator.figures["generations"] == 1
+    assert operator.figures["pages_written"] == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_leave_early_and_never_more_than_their_share_at_once(tmp_path: Path) -> None:
+    operator = built(tmp_path)
+    sides = [numbers(100, 1), numbers(100, 2)]
+    early = [
+        results
+        for start in range(0, 100, 7)
+        for number, rows in enumerate(sides)
+        for results in operator.on_batch(number, rows.part(start, min(start + 7, 100)))
+    ]
+    late = list(operator.on_end())
+    assert sum(map(len, early)) == operator.figures["early_results"] > 0
+    assert sum(map(len, late)) > 0
+    assert max(map(len, (*early, *late))) <= 300 // 20, "a payload of a row has at least twenty bytes"
+
+
+def test_files_have_no_names_while_they_are_read(tmp_path: Path) -> None:
+    operator = built(tmp_path)
+    for number in (0, 1):
+        list(operator.on_batch(number, numbers(100, number)))
+    assert operator.footprint.spilled > 0
+    assert not files_in(tmp_path), "whoever is killed now would leave them behind"
+    leaving = operator.on_end()
+    assert next(leaving)
+    leaving.close()
+    assert not files_in(tmp_path)
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = []
+
+    def file_in(dir: Path) -> object:  # noqa: A002 - as the function is called
+        files.append(dir)
+        return open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - closed when the run is abandoned
+
+    monkeypatch.setattr("streamjoin.operators.pmj.runs.tempfile.TemporaryFile", file_in)
+    operator = built(tmp_path)
+    with pytest.raises(SpillError, match=r"could not be written to .*: No space left on device"):
+        for number in (0, 1):
+            list(operator.on_batch(number, numbers(100, number)))
+    assert files
+    assert not files_in(tmp_path)
+
+
+def test_a_folder_that_vanishes_is_made_again_and_one_that_cannot_be_is_said(tmp_path: Path) -> None:
+    operator, folder = built(tmp_path / "here"), tmp_path / "here"
+    list(operator.on_batch(0, numbers(50, 0)))
+    os.rename(folder, tmp_path / "elsewhere")
+    list(operator.on_batch(1, numbers(50, 1)))
+    assert sum(map(len, operator.on_end())) > 0
+    folder = tmp_path / "a file"
+    folder.touch()
+    operator = built(folder)
+    with pytest.raises(SpillError, match="could not be written"):
+        list(operator.on_batch(0, numbers(50, 0)))

@@ -11,6 +11,7 @@ from streamjoin.operators.negative_join import NegativeJoin
 from streamjoin.operators.negative_window import NegativeWindow
 from streamjoin.operators.nway_join import NwayJoin
 from streamjoin.operators.passing import Passing
+from streamjoin.operators.pmj import Pmj
 from streamjoin.operators.row_window import RowWindow
 from streamjoin.operators.temporal_join import TemporalJoin
 from streamjoin.operators.to_stream import StreamOf
@@ -34,6 +35,7 @@ __all__ = [
     "Operator",
     "Output",
     "Passing",
+    "Pmj",
     "Results",
     "RowWindow",
     "Rows",

@@ -23,6 +23,7 @@ from streamjoin.operators import (
     NegativeWindow,
     NwayJoin,
     Passing,
+    Pmj,
     RowWindow,
     StreamOf,
     TemporalJoin,
@@ -50,20 +51,34 @@ class Told:
 # -- joins -------------------------------------------------------------------------------------------------------------
 
 
+def _pairs(part: Part, emission: str) -> tuple[tuple[str, str], ...]:
+    """How pairs are found, and when they leave."""
+    matching = part.node.config.matching
+    keys, first = part.equal_keys(), _predicate(part, matching.first)
+    tests = [type(test).__name__ for test in matching.tests]
+    return (
+        ("emission", emission),
+        ("order", _order(part, matching.first)),
+        ("matches by", " and ".join(each for each in (keys, first) if each) or "validity alone"),
+        *([("then tested", ", ".join(tests))] if tests else []),
+    )
+
+
 def _temporal(part: Part) -> Told:
     join = part.node.config
-    keys, first = part.equal_keys(), _predicate(part, join.matching.first)
-    details = [
-        ("emission", join.emit + (f", holding {join.hold}" if join.emit == "ordered" else "")),
-        ("order", _order(part, join.matching.first)),
-        ("matches by", " and ".join(each for each in (keys, first) if each) or "validity alone"),
-    ]
-    tests = [type(test).__name__ for test in join.matching.tests]
-    details += [("then tested", ", ".join(tests))] if tests else []
+    details = _pairs(part, join.emit + (f", holding {join.hold}" if join.emit == "ordered" else ""))
     outer = f", outer by {join.outer}" if join.how != "inner" else ""
     told = f"temporal join, how={join.how}{outer}{'' if join.validity else ', without validity'}"
     kept = (_kept_of_pairs(part, 0), _kept_of_pairs(part, 1))
-    return Told(told, _matches(part, join.matching), tuple(details), kept)
+    return Told(told, _matches(part, join.matching), details, kept)
+
+
+def _pmj(part: Part) -> Told:
+    join = part.node.config
+    details = _pairs(part, "eager: rows that fill memory together are joined then, all others at the end, by merging")
+    told = f"progressive merge join (pmj), how=inner{'' if join.validity else ', without validity'}"
+    kept = "in memory as far as it fits, otherwise in sorted runs in files, until the end"
+    return Told(told, _matches(part, join.matching), details, (kept, kept))
 
 
 def _negative_join(part: Part) -> Told:
@@ -320,6 +335,7 @@ DESCRIBERS: Final[dict[type, Callable[[Part], Told]]] = {
     NegativeJoin: _negative_join,
     NwayJoin: _nway,
     Tpmj: _tpmj,
+    Pmj: _pmj,
     RowWindow: _row_window,
     NegativeWindow: _negative_window,
     Multiplicity: _multiplicity,

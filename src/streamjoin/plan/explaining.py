@@ -8,11 +8,12 @@ they keep, the buckets, and how it leaves.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from streamjoin.algebra import Rows
-from streamjoin.operators import Judging, NegativeJoin
+from streamjoin.operators import Judging, NegativeJoin, Pmj, TemporalJoin
 from streamjoin.plan.describing import Told, describe_operator
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
 from streamjoin.plan.wording import (
@@ -42,7 +43,7 @@ def explain_plan(plan: PhysicalPlan) -> list[str]:
     for stage in plan.stages:
         lines += [f"stage {stage.number}", *(f"    {_line(*each)}" for each in _of_stage(plan, stage))]
     if plan.stages:
-        lines += [_line(*each) for each in _idle(plan)]
+        lines += [_line(*each) for each in (*_idle(plan), *_memory(plan))]
     return lines + [_line(*each) for each in _urgent(plan)]
 
 
@@ -110,10 +111,30 @@ def _idle(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
 def _memory(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
     memory = plan.stages[0].memory
     if memory is not None:
-        where = (
-            "what does not fit goes to files in Spark's local folders" if plan.streaming else "for results on their way"
-        )
+        where = "what does not fit goes to files in Spark's local folders"
         yield "memory", f"{in_bytes(memory)} in each Python process; {where}"
+        for stage in () if plan.streaming else plan.stages:
+            yield from _without_pmj(stage)
+
+
+def _without_pmj(stage: Stage) -> Iterator[tuple[str, str]]:
+    """Of a batch, why a stage with joins does not run by merging sorted runs."""
+    joins = [node.config for node in stage.nodes if node.areas and not isinstance(node.config, Pmj)]
+    if not joins:
+        return
+    yield "not by pmj", f"{_why_not_pmj(joins[0])}: rows go through sweep areas, as in a stream"
+    if not stage.in_pieces:
+        yield "in memory", "the inputs of a bucket, as a whole: row windows and urgent rows need all of them at once"
+
+
+def _why_not_pmj(join: Any) -> str:
+    if not isinstance(join, TemporalJoin):
+        return "it is no join of two inputs that gives all pairs"
+    if join.how != "inner":
+        return f"a {join.how} join must know which rows met nobody"
+    if join.emit == "ordered":
+        return "results leave in order"
+    return "its rows are those of another operator, whose ends may follow later, or some are urgent"
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------

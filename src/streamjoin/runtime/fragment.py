@@ -156,6 +156,12 @@ class Fragment:
                     time = earlier(self.operators[feed.node].progress, feed.behind)
                 yield from self._emit(at, operator.on_progress(number, time))
 
+    def enter(self, batches: Mapping[int, Batch]) -> Iterator[Output]:
+        """Some rows of a micro-batch, by the stage's inputs; the others follow, and `run` comes last."""
+        assert not self.prioritised, "urgent rows go first, so all of a micro-batch must be there"
+        for at in range(len(self.nodes)):
+            yield from self._enter(at, batches)
+
     def end(self) -> Iterator[Output]:
         """Nothing comes any more."""
         for at, (node, operator) in enumerate(zip(self.nodes, self.operators, strict=True)):

@@ -6,7 +6,8 @@
 Law of a micro-batch: rows are joined with themselves and with what earlier micro-batches left, *then* progress moves,
 then what is past is forgotten and what was held leaves.
 
-A batch is one call of `take`, then `end`. A stream is many calls of `take`, with a snapshot after each. Nobody in here
+A batch is one call of `take`, then `end`. With a budget its rows go to the operators piece by piece, as they come; it is
+one micro-batch all the same. A stream is many calls of `take`, with a snapshot after each. Nobody in here
 knows whether Spark, a test or `sj.finish` carries the packets.
 """
 
@@ -18,16 +19,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.algebra.policy import ADDED
-from streamjoin.runtime.fragment import Fragment, Node, Room
+from streamjoin.runtime.fragment import Entry, Fragment, Node, Room
 from streamjoin.runtime.intake import Intake, StageInput
 from streamjoin.runtime.outlet import Outlet, RunningOutlet, ToFrame
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.recall_figures import KEPT
 from streamjoin.state import Blobs, Snapshot, table_to_bytes
+
+# Of a stage with a budget whose inputs have ended: what comes goes on when it is this part of the budget.
+PIECES: Final = 16
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,16 @@ class Stage:
         """Whether all that it reads has ended before it begins."""
         return all(channel.ended for each in self.inputs for channel in each.channels)
 
+    @property
+    def in_pieces(self) -> bool:
+        """Whether rows go to the operators as they come, so that an input is never in memory as a whole. Those of row
+        windows must be there all at once, and urgent ones go first.
+        """
+        if self.memory is None or self.prioritised or not self.complete:
+            return False
+        entered = [node for node in self.nodes if any(isinstance(feed, Entry) for feed in node.feeds)]
+        return all(node.areas for node in entered)
+
     def build(self, bucket: int, scratch: str | None = None) -> RunningStage:
         """The stage in one bucket, empty; `scratch` is a folder for state that does not fit into its memory."""
         return RunningStage(self, bucket, scratch)
@@ -70,7 +84,14 @@ class RunningStage:
         """One micro-batch: everything that has come for this bucket."""
         self._count_anew()
         put_aside, self.put_aside = self.put_aside, {}
-        arrived = self.intake.take(chain(put_aside.values(), packets))
+        packets = chain(put_aside.values(), packets)
+        if self.config.in_pieces:
+            rest: list[Packet] = []
+            for piece in pieces(packets, rest, (self.config.memory or 0) // PIECES):
+                for output in self.fragment.enter(self.intake.take(piece).batches):
+                    yield from self.outlet.send(output)
+            packets = rest
+        arrived = self.intake.take(packets)
         for packet in arrived.shown:
             yield from self.outlet.shown(packet)
         self.fragment.seen({number: self.intake.largest(number) for number in range(len(self.config.inputs))})
@@ -173,6 +194,23 @@ class RunningStage:
         self.fragment.restore(
             [Snapshot(each, without(f"{number}:", blobs)) for number, each in enumerate(manifest["operators"])]
         )
+
+
+def pieces(packets: Iterable[Packet], rest: list[Packet], nbytes: int) -> Iterator[list[Packet]]:
+    """Packets of rows, about so many bytes at a time; others are added to the rest."""
+    piece: list[Packet] = []
+    size = 0
+    for packet in packets:
+        if packet.kind != "rows":
+            rest.append(packet)
+            continue
+        piece.append(packet)
+        size += packet.table.nbytes
+        if size >= nbytes:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
 
 
 def under(prefix: str, blobs: Mapping[str, bytes]) -> Blobs:

@@ -18,7 +18,7 @@ from streamjoin.plan.lowering.choosing_joins import LOWERINGS
 from streamjoin.plan.lowering.closing import Closing
 from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed, sharing
 from streamjoin.plan.lowering.joining import JoinParts, Setting
-from streamjoin.plan.lowering.merging import check_merging
+from streamjoin.plan.lowering.merging import check_merging, in_generations
 from streamjoin.plan.lowering.multi_joins import ManySides, lower_multi_join
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.predicates import Sides
@@ -94,6 +94,8 @@ class JoinLowering(ABC):
                 sides = Sides([left, right], self.typing)
                 parts = LOWERINGS[type(join)](join, sides, needed, replace(setting, buckets=1))
             parts = replace(parts, config=NegativeJoin(parts.config.matching, parts.config.schemas, join.how))
+        elif self.leaving.memory is not None and not any(info.streaming for info in self.sources.values()):
+            parts = replace(parts, config=in_generations(parts.config, prioritised=setting.prioritised))
         joined = self._joined(parts, bound_to(join, parts, sides.parts))
         theta = getattr(join, "theta", None)  # of an inner join Spark evaluates it, on the pairs
         return joined if theta is None or join.how != "inner" else joined.selected(theta)

@@ -1,10 +1,12 @@
-"""Joins whose state is kept in sorted runs (TPMJ): what they can be, and their operator."""
+"""Joins in sorted runs: over streams (TPMJ), and of finite inputs (PMJ). What they can be, and their operators."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from streamjoin.algebra import MergeStrategy
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.operators import NwayJoin, Tpmj
+from streamjoin.operators import NwayJoin, Pmj, TemporalJoin, Tpmj
 from streamjoin.operators.tpmj import value_order
 from streamjoin.plan.lowering.joining import Setting
 from streamjoin.plan.relation import Join
@@ -49,3 +51,15 @@ def merging(config: NwayJoin, strategy: MergeStrategy, setting: Setting, *, keye
         )
     order, tests = value_order(config.graph, keyed=keyed)
     return Tpmj(config.schemas, order, tests, strategy, config.late)
+
+
+def in_generations(config: Any, *, prioritised: bool) -> Any:
+    """The operator of a join of two finite inputs under a budget: PMJ, where it finds the same; otherwise as it is.
+
+    Sweep areas do what it cannot: they know who met nobody, give results in order, and learn ends later.
+    """
+    if prioritised or not isinstance(config, TemporalJoin) or config.new_priority is not None:
+        return config
+    if config.how != "inner" or config.emit != "eager" or config.unknown_ends or config.matching.grid:
+        return config
+    return Pmj(config.matching, config.schemas, config.validity)

@@ -35,12 +35,41 @@ def pack(packet: Packet, labels: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch(row, schema=_ARROW_SCHEMA)
 
 
-def by_bucket(packed: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[Packet]]]:
-    """The packets of each bucket that has come here."""
-    arrived: dict[int, list[Packet]] = defaultdict(list)
+def packets_of(packed: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
+    """The packets of packed rows, one after the other."""
     for batch in packed:
         *small, blobs = batch.columns[1:]
         for bucket, channel, kind, blob in zip(*(column.to_pylist() for column in small), blobs, strict=True):
-            arrived[bucket].append(Packet.of(bucket, channel, kind, blob.as_buffer()))
+            yield Packet.of(bucket, channel, kind, blob.as_buffer())
+
+
+def by_bucket(packed: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[Packet]]]:
+    """The packets of each bucket that has come here."""
+    arrived: dict[int, list[Packet]] = defaultdict(list)
+    for packet in packets_of(packed):
+        arrived[packet.bucket].append(packet)
     for bucket in sorted(arrived):
         yield bucket, arrived.pop(bucket)
+
+
+def bucket_by_bucket(packed: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterable[Packet]]]:
+    """The same, one after the other as they come: those of the first bucket are never all in memory. There is hardly
+    ever another one in a partition (see `labels`); its packets wait.
+    """
+    packets = packets_of(packed)
+    first = next(packets, None)
+    if first is None:
+        return
+    others: dict[int, list[Packet]] = defaultdict(list)
+
+    def mine() -> Iterator[Packet]:
+        yield first
+        for packet in packets:
+            if packet.bucket == first.bucket:
+                yield packet
+            else:
+                others[packet.bucket].append(packet)
+
+    yield first.bucket, mine()
+    for bucket in sorted(others):
+        yield bucket, others.pop(bucket)

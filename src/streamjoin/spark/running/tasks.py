@@ -14,9 +14,11 @@ from pyspark import TaskContext
 
 from streamjoin.plan.physical import Edge, Source
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
+from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import Stage
-from streamjoin.spark.running.packed import by_bucket, pack
+from streamjoin.spark.running.packed import bucket_by_bucket, by_bucket, pack
 from streamjoin.spark.running.urgent import Handler, telling
+from streamjoin.spark.stored.local_runs import passing_folder
 from streamjoin.state import table_from_bytes
 
 # Rows are collected to this many before they are packed: Spark hands over a few thousand at a time.
@@ -83,15 +85,27 @@ class Leave:
 
 @dataclass(frozen=True)
 class OperateAtOnce:
-    """Packed rows of a partition's buckets to what leaves the stage, everything being there."""
+    """Packed rows of a partition's buckets to what leaves the stage, everything being there. With a budget they are taken
+    one after the other, and what does not fit goes to files that are gone when the task is over.
+    """
 
     stage: Stage
     labels: tuple[int, ...]  # of the buckets of the next stage
     urgent: Handler | None = None
 
     def __call__(self, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for bucket, packets in by_bucket(packed):
-            running = self.stage.build(bucket)
+        if self.stage.memory is None:
+            yield from self._operated(by_bucket(packed))
+            return
+        with passing_folder() as scratch:
+            yield from self._operated(bucket_by_bucket(packed), scratch)
+        pa.default_memory_pool().release_unused()
+
+    def _operated(
+        self, arrived: Iterable[tuple[int, Iterable[Packet]]], scratch: str | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        for bucket, packets in arrived:
+            running = self.stage.build(bucket, scratch)
             left = telling(chain(running.take(packets), running.end()), self.stage, self.urgent, 0)
             for packet in left:
                 if not self.stage.outlet.packed:

@@ -11,19 +11,39 @@ import os
 import shutil
 import tempfile
 import time
-from contextlib import suppress
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from streamjoin.spark.stored.blob_cache import FORGET_AFTER_SECONDS
 from streamjoin.state.stores import FileStore, Scratch
-from streamjoin.state.stores.scratch import parent_of
+from streamjoin.state.stores.scratch import is_alive, parent_of, process_name
+
+PASSING: Final = "batch-"
 
 
 def folder_of(state: str) -> str:
     """The folder of a state."""
     return str(scratch().of(state))
+
+
+@contextmanager
+def passing_folder() -> Iterator[str]:
+    """A folder for what a task of a batch keeps. It goes with the task, however that ends; that of a worker which was
+    killed goes when the next task begins.
+    """
+    root = scratch().folder
+    with suppress(OSError):  # there is none yet, or another worker cleans up, too
+        for left in [each for each in root.iterdir() if each.name.startswith(PASSING) and not is_alive(each.name)]:
+            shutil.rmtree(left, ignore_errors=True)
+    folder = root / f"{PASSING}{uuid.uuid4().hex}-{process_name(os.getpid())}"
+    try:
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @lru_cache(maxsize=1)
