@@ -302,10 +302,19 @@ def pmj(size: int, say: Say) -> Outcome:
         raise BenchmarkError(f"{memory.results:,} results in memory, {merged.results:,} in generations")
     ratio = memory.median / merged.median
     table = Table(title=f"2 x {rows:,} rows, {sweep_pmj.MEMORY >> 20} MB, {memory.results:,} results")
-    for heading in ("", "seconds", "generations", "early results"):
+    for heading in ("", "seconds", "generations", "early results", "memory above the rows"):
         table.add_column(heading, justify="right" if heading else "left")
-    table.add_row("in memory", f"{memory.median:.2f}", "", "")
-    table.add_row("pmj", f"{merged.median:.2f}", str(merged.generations), f"{merged.early / merged.results:.1%}")
+    table.add_row("in memory", f"{memory.median:.2f}", "", "", "")
+    early, above = f"{merged.early / merged.results:.1%}", f"{merged.above / (1 << 20):.0f} MB"
+    table.add_row("pmj", f"{merged.median:.2f}", str(merged.generations), early, above)
     text = f"{ratio:.2f} of the join in memory ({merged.median:.2f} s against {memory.median:.2f} s)"
-    figures = {"memory": memory.seconds, "pmj": merged.seconds, "early": merged.early, "results": merged.results}
-    return Outcome([] if quick else [Verdict("pmj beside in memory", ratio, 0.8, text)], table, {}, figures)
+    figures = {
+        "memory": memory.seconds, "pmj": merged.seconds, "early": merged.early, "results": merged.results,
+        "above": merged.above,
+    }  # fmt: skip
+    over = merged.above / sweep_pmj.MEMORY
+    verdicts = [
+        Verdict("pmj beside in memory", ratio, 0.8, text),
+        Verdict("memory of pmj", over, 1.0, f"{over:.2f} of its budget, at most", at_most=True),
+    ]
+    return Outcome([] if quick else verdicts, table, {}, figures)

@@ -1,23 +1,26 @@
 """PMJ against the join in memory: two finite inputs of 4M rows, a band, 64 MB; about 4M results.
 
 Rows come in packets of 125,000, as Spark's exchange brings them, in turns. In memory all packets of an input are put
-together, sorted and joined at once. Seconds of the process, one thread; making the rows is not counted.
+together, sorted and joined at once. Seconds of the process, one thread; making the rows is not counted, nor is what
+they need of memory.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.contenders.spilled_join import Watch, anonymous
 from streamjoin.algebra import Band
 from streamjoin.operators import Context, Operator, Pmj, TemporalJoin
 from streamjoin.operators.contract import Output, Results
+from streamjoin.operators.pmj import RunningPmj
 from streamjoin.state import Batch, Matching
 
 ROWS: Final = 4_000_000
@@ -37,6 +40,15 @@ class Pmjs:
     results: int
     early: int = 0
     generations: int = 0
+    above: int = 0  # bytes of anonymous memory above what the rows need
+
+    def and_then(self, seconds: float, results: int) -> Pmjs:
+        """One more repetition."""
+        return replace(self, seconds=[*self.seconds, seconds], results=results)
+
+    def without_first(self) -> Pmjs:
+        """Without the repetition in which caches fill."""
+        return replace(self, seconds=self.seconds[1:])
 
     @property
     def median(self) -> float:
@@ -59,34 +71,37 @@ def compare(rows: int, repetitions: int, say: Callable[[str], None]) -> tuple[Pm
     """In memory, and with a budget; in turns."""
     sides = [list(packets(seed, rows)) for seed in (1, 2)]
     schema = sides[0][0].payload.schema
-    band = Band("v", "v", WIDTH, WIDTH)
-    in_memory = TemporalJoin(Matching(band), (schema, schema))
+    in_memory = TemporalJoin(Matching(Band("v", "v", WIDTH, WIDTH)), (schema, schema))
     merging = Pmj(in_memory.matching, (schema, schema))
-    ways: dict[str, list[float]] = {"memory": [], "pmj": []}
-    counts: dict[str, int] = {}
-    early = generations = 0
-    for repetition in range(repetitions + 1):  # the first compiles, and is not counted
+    say("memory of the merge join ...")
+    _merged(merging, [side[:1] for side in sides], MEMORY // 64)  # compiles
+    pa.default_memory_pool().release_unused()
+    before, watch = anonymous(), Watch()
+    running, _ = _merged(merging, sides, MEMORY)
+    above = watch.end() - before
+    memory, pmj = Pmjs([], 0), Pmjs([], 0, running.figures["early_results"], running.figures["generations"], above)
+    for repetition in range(repetitions + 1):  # the first is not counted
         say(f"repetition {repetition} of {repetitions} ...")
         start = time.process_time()
         operator: Operator = in_memory.build()
         found = sum(_counted(operator.on_batch(number, Batch.concat(side))) for number, side in enumerate(sides))
-        counts["memory"] = found + _counted(operator.on_end())
-        ways["memory"].append(time.process_time() - start)
+        memory = memory.and_then(time.process_time() - start, found + _counted(operator.on_end()))
         del operator
-        with tempfile.TemporaryDirectory(prefix="streamjoin-pmj-") as folder:
-            start = time.process_time()
-            running = merging.build(Context(memory=MEMORY, scratch=folder))
-            found = 0
-            for pair in zip(*sides, strict=True):
-                for number, packet in enumerate(pair):
-                    found += _counted(running.on_batch(number, packet))
-            counts["pmj"] = found + _counted(running.on_end())
-            ways["pmj"].append(time.process_time() - start)
-            early, generations = running.figures["early_results"], running.figures["generations"]
-    return (
-        Pmjs(ways["memory"][1:], counts["memory"]),
-        Pmjs(ways["pmj"][1:], counts["pmj"], early, generations),
-    )
+        start = time.process_time()
+        _, found = _merged(merging, sides, MEMORY)
+        pmj = pmj.and_then(time.process_time() - start, found)
+    return memory.without_first(), pmj.without_first()
+
+
+def _merged(merging: Pmj, sides: Sequence[Sequence[Batch]], memory: int) -> tuple[RunningPmj, int]:
+    """The operator when all is done, and how many results there were."""
+    with tempfile.TemporaryDirectory(prefix="streamjoin-pmj-") as folder:
+        running: RunningPmj = merging.build(Context(memory=memory, scratch=folder))
+        found = 0
+        for pair in zip(*sides, strict=True):
+            for number, packet in enumerate(pair):
+                found += _counted(running.on_batch(number, packet))
+        return running, found + _counted(running.on_end())
 
 
 def _counted(outputs: Iterator[Output]) -> int:

@@ -1,4 +1,4 @@
-"""The simulator of batches under a budget: rows come to a bucket in pieces, and spill; what leaves is what the oracle says.
+"""The simulator of batches under a budget: rows come to a bucket in pieces, and spill. What leaves is the oracle's.
 
     python -m tests.batch_simulator --runs 2000            so many of each family
     python -m tests.batch_simulator --family asof --replay 4711

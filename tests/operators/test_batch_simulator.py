@@ -14,7 +14,7 @@ import pytest
 from tests import seeds
 from tests.batch_simulator import FAMILIES, simulate
 
-RUNS = int(os.environ.get("STREAMJOIN_BATCH_RUNS", "60"))
+RUNS = int(os.environ.get("STREAMJOIN_BATCH_RUNS", "24"))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -92,7 +92,7 @@ def join(
         suffix      for names of input 1 that occur on input 0 too; of more inputs a list, by default _2, _3, ...
         validity    the names of the result's validity columns
         buckets     how many buckets the work is cut into; by default as many as tasks can run at once
-        memory      how much memory what is kept may use in each Python process of a stream, "256 MB"; the rest goes to
+        memory      how much memory what is kept may use in each Python process, "256 MB"; the rest goes to
                     files. By default there is no limit
         cell        the cell size of the grid that spreads joins without equality keys; a duration over times
         algorithm   "tpmj": an inner join with emit="ordered" whose state does not fit into memory; it is kept in sorted

@@ -6,9 +6,9 @@
 Law of a micro-batch: rows are joined with themselves and with what earlier micro-batches left, *then* progress moves,
 then what is past is forgotten and what was held leaves.
 
-A batch is one call of `take`, then `end`. With a budget its rows go to the operators piece by piece, as they come; it is
-one micro-batch all the same. A stream is many calls of `take`, with a snapshot after each. Nobody in here
-knows whether Spark, a test or `sj.finish` carries the packets.
+A batch is one call of `take`, then `end`. With a budget its rows go to the operators piece by piece, as they come; it
+is one micro-batch all the same. A stream is many calls of `take`, with a snapshot after each. Nobody in here knows
+whether Spark, a test or `sj.finish` carries the packets.
 """
 
 from __future__ import annotations

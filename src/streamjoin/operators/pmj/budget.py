@@ -1,7 +1,7 @@
 """How PMJ divides what it may use of memory.
 
-While rows come, they wait in lists; later, lists are empty and pages are merged. So either may have most of it, and
-half of that again for the work: sorting, and putting pieces together.
+While rows come, they wait in lists; later, lists are empty and pages are merged. Sorting rows and putting pieces
+together needs as much again, and a little more, so each has less than a third.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Budget:
     @staticmethod
     def of(memory: int) -> Budget:
         """A budget, divided."""
-        pages = memory * 2 // 5
-        page = min(LARGEST_PAGE, max(SMALLEST_PAGE, pages // (4 * WISHED_FAN_IN)))
-        return Budget(memory * 2 // 5, pages, page, max(1, min(LARGEST_RESULT, memory // 8)))
+        share = memory * 3 // 10
+        page = min(LARGEST_PAGE, max(SMALLEST_PAGE, share // (4 * WISHED_FAN_IN)))
+        return Budget(share, share, page, max(1, min(LARGEST_RESULT, memory // 8)))
 
     @property
     def fan_in(self) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Progress
 from streamjoin.operators.contract import ALONE, Context, Footprint, Operator, Output, Results
@@ -65,23 +66,26 @@ class RunningPmj(Operator):
             self.lists[number].append(some)
             self.nbytes += len(some) * width
             if self.nbytes + width > self.budget.lists:
-                for results in chain(
-                    self._generation(last=False), self._merged_down(MOST_OPEN * self.budget.fan_in)
-                ):
+                for results in chain(self._generation(last=False), self._merged_down(MOST_OPEN * self.budget.fan_in)):
                     self.figures["early_results"] += len(results)
                     yield results
 
     def _generation(self, *, last: bool) -> Iterator[Results]:
-        """What is in memory is sorted, joined with itself, and written; the last one stays in memory."""
+        """What is in memory is sorted, joined with itself, and written. The last one stays in memory, if it is the only
+        one, or small enough to stay beside the pages of a merge.
+        """
+        stays = self.folder is None or (last and (not self.generations or self.nbytes * 4 <= self.budget.lists))
         sides = [self._sorted(Batch.concat(parts), self.next) if parts else None for parts in self.lists]
         self.lists, self.nbytes = [[], []], 0.0
         yield from self._counted(self.finding.within(sides[0], sides[1]))
         runs = [
-            None if side is None else RunInMemory(side) if last or self.folder is None else self._written(number, side)
+            None if side is None else RunInMemory(side) if stays else self._written(number, side)
             for number, side in enumerate(sides)
         ]
         self._add(Generation(self.next, (runs[0], runs[1])))
         self.figures["generations"] += 1
+        del sides
+        pa.default_memory_pool().release_unused()  # Arrow keeps what is free for itself
 
     def _sorted(self, rows: Batch, generation: int) -> Side:
         return Side.sorted(self.finding.matching, rows, np.full(len(rows), generation))

@@ -1,9 +1,9 @@
 """Rows of one input in the order of the matching, whose payload lies where it came. It is gathered for results only.
 
-    run       what decides, sorted                    [b a c]
-    place     where each row's payload is              2 0 1
-    payload   in any order                            [a c b]
-    label     the generation of each row
+run       what decides, sorted                    [b a c]
+place     where each row's payload is              2 0 1
+payload   in any order                            [a c b]
+label     the generation of each row
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class Leave:
 
 @dataclass(frozen=True)
 class OperateAtOnce:
-    """Packed rows of a partition's buckets to what leaves the stage, everything being there. With a budget they are taken
-    one after the other, and what does not fit goes to files that are gone when the task is over.
+    """Packed rows of a partition's buckets to what leaves the stage, everything being there. With a budget they are
+    taken one after the other, and what does not fit goes to files that are gone when the task is over.
     """
 
     stage: Stage
