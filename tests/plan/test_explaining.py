@@ -60,6 +60,23 @@ def test_a_join_by_keys() -> None:
     )
 
 
+def test_a_batch_with_a_budget_says_what_runs_by_merging_and_why_others_do_not() -> None:
+    merged = lines(functions.tree("keys"), memory=64 << 20)
+    assert merged["operator"] == "progressive merge join (pmj), how=inner"
+    assert merged["order"] == "runs sorted by (key, ts)"
+    assert merged["matches by"] == "equal k"
+    assert merged["memory"] == "64 MB in each Python process; what does not fit goes to files in Spark's local folders"
+    assert "not by pmj" not in merged
+    why = lines(functions.tree("keys", how="full"), memory=64 << 20)["not by pmj"]
+    assert why == "a full join must know which rows met nobody: rows go through sweep areas, as in a stream"
+    ordered = lines(functions.tree("keys"), memory=64 << 20, emit="ordered")
+    assert ordered["not by pmj"] == "results leave in order: rows go through sweep areas, as in a stream"
+    stream = lines(functions.tree("keys"), {"0": 3, "1": 3}, memory=64 << 20)
+    assert stream["operator"] == "temporal join, how=inner"
+    assert "not by pmj" not in stream, "nobody expects it of a stream"
+    assert lines(functions.tree("keys"))["operator"] == "temporal join, how=inner"
+
+
 def test_a_stream_beside_a_table() -> None:
     relation = functions.tree("theta", how="left", windows=(Range(5, slide=2), Now()))
     assert told(relation, {"0": 4}, buckets=6, emit="ordered", idle_after=90_000_000) == (

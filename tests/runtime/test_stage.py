@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,6 +135,36 @@ def test_the_last_time_stamp_of_what_is_there_is_heard_before_and_survives() -> 
 def test_a_stage_is_complete_when_all_that_it_reads_is() -> None:
     assert joining(Complete(), Complete()).complete
     assert not joining(Complete(), Slack(0)).complete
+
+
+def test_rows_of_a_batch_with_a_budget_go_on_as_they_come(tmp_path: Path) -> None:
+    stage = replace(joining(Complete(), Complete(), how="left"), memory=1)
+    heard: list[str] = []
+
+    def packets() -> Iterator[Packet]:
+        for name, packet in (
+            ("first", rows(0, (1, 0, 9))),
+            ("second", rows(1, (7, 5, 6))),
+            ("third", rows(0, (2, 5, 9), (3, 20, 30))),
+        ):
+            heard.append(name)
+            yield packet
+
+    running = stage.build(0, str(tmp_path))
+    taken = running.take(packets())
+    assert left([next(taken)]) == [(1, 7, 5, 6)]
+    assert heard == ["first", "second"], "what comes later is not asked for before results have left"
+    assert sorted(left(taken) + left(running.end()), key=str) == [(2, 7, 5, 6), (3, None, 20, 30)]
+
+
+def test_only_batches_whose_joins_take_rows_in_any_order_go_in_pieces() -> None:
+    batch, stream = joining(Complete(), Complete()), joining(Complete(), Slack(0))
+    assert not batch.in_pieces, "without a budget an input is one piece"
+    assert replace(batch, memory=1).in_pieces
+    assert not replace(stream, memory=1).in_pieces
+    assert not replace(batch, memory=1, prioritised=True).in_pieces
+    window = Node(RowWindow(1, pa.schema([])), (Entry(0, 0),), NAMES[:2])
+    assert not replace(batch, memory=1, nodes=(window,)).in_pieces
 
 
 # Saving --------------------------------------------------------------------------------------------------------------
