@@ -8,8 +8,8 @@ and 8 with Greedy. Sizes, that rate and these two are not in the document: they 
 page accesses come out, more or less. The cascade depends on them: with MaxFanIn it needs 240,760 accesses at a fan-in
 of 64, 235,548 at 80, 229,188 at 90 (the document: 227,872), 222,952 at 100 and 218,942 at 169, which is what fits into
 1 MB; with Greedy 600,420 at 6, 564,100 at 7, 540,216 at 8, 509,198 at 10 (the document: 492,240), 453,340 at 100. The
-join of all inputs needs the same with any of them, 118,104 with Greedy, so the ratio is 5.08, 4.78, 4.57, 4.31 at these
-four, where the document has 4.59: 8 is nearest to it, and stays.
+join of all inputs needs the same with any of them, 118,104 with Greedy, so the ratio is 5.08, 4.78, 4.57, 4.31 at the
+first four, where the document has 4.59: 8 is nearest to it, and stays.
 
 The clock is simulated: a merge may make steps when its thread has time, and is busy afterwards for as long as their
 pages take; what is found leaves when the last step is done. So nothing here depends on the machine. If it left when the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections import Counter
@@ -11,20 +12,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
+from streamjoin.api import stored_trees
 from streamjoin.state.stores.scratch import FOLDER, process_name
 from tests.spark.streams import BEGIN
 
 SCHEMA = "id long, k long, v double, note string, ts timestamp"
-ROWS, BATCHES = 10_000, 4
-GRACE = sj.Grace("0 seconds")
+ROWS = 12_000
+NEAR = {"below": 5.0, "above": 5.0}
+KINDS = ("band", "left", "merged")
 
 
 def write(folder: Path, side: int, number: int) -> None:
-    """A file of rows, one second of each micro-batch: enough of them to be more than the budget."""
+    """A file of rows, one second of each micro-batch: more of them than the budget takes."""
     rng = np.random.default_rng([side, number])
     ids = np.arange(ROWS) + number * ROWS
     ts = number * 1_000_000 + rng.integers(0, 1_000_000, ROWS)
@@ -39,51 +41,60 @@ def write(folder: Path, side: int, number: int) -> None:
     os.utime(path, (BEGIN + number, BEGIN + number))
 
 
-def frames(spark: SparkSession, folder: Path, *, streaming: bool) -> list[DataFrame]:
-    reader: Any = spark.readStream.option("maxFilesPerTrigger", 1) if streaming else spark.read
-    return [reader.schema(SCHEMA).parquet(str(folder / side)) for side in "01"]
-
-
 def joined(spark: SparkSession, folder: Path, kind: str, *, streaming: bool, **options: Any) -> DataFrame:
-    given: dict[str, Any] = {"time": "ts", "window": sj.Range("4 seconds"), "lateness": GRACE, "buckets": 2, **options}
-    inputs = frames(spark, folder, streaming=streaming)
+    reader: Any = spark.readStream.option("maxFilesPerTrigger", 1) if streaming else spark.read
+    inputs = [reader.schema(SCHEMA).parquet(str(folder / side)) for side in "01"]
+    given: dict[str, Any] = {"time": "ts", "window": sj.Range("2 seconds"), "lateness": sj.Grace("0 seconds")}
+    given |= {"buckets": 2, **options}
     if kind == "band":
-        return sj.join_band(*inputs, on="v", below=5.0, above=5.0, **given)
-    return sj.join(*inputs, by="k", how="left", **given)
+        return sj.join_band(*inputs, on="v", **NEAR, **given)
+    if kind == "left":
+        return sj.join(*inputs, by="k", how="left", **given)
+    merged: dict[str, Any] = {"algorithm": "tpmj", "emit": "ordered", "merge": sj.Greedy()}
+    return sj.join(*inputs, where=sj.band("v", **NEAR), **given, **merged)
 
 
 def ids(rows: DataFrame) -> Counter[Any]:
     return Counter((row.id, row.id_right) for row in rows.select("id", "id_right").collect())
 
 
-def spilled_files(spark: SparkSession) -> list[Path]:
-    """Runs in the local folders of this application."""
+def spilled_states(spark: SparkSession) -> set[Path]:
+    """Folders of states, in the local folders of this application, that have runs of sweep areas."""
     context = spark.sparkContext
     local = context.getConf().get("spark.local.dir", None) or tempfile.gettempdir()
     owner = process_name(context._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
-    return list(Path(local).glob(f"blockmgr-*/{FOLDER}/{owner}/*/*.keys"))
+    return {path.parent for path in Path(local).glob(f"blockmgr-*/{FOLDER}/{owner}/*/*.keys")}
 
 
-@pytest.mark.parametrize("kind", ["band", "left"])
-def test_a_query_goes_on_with_state_that_does_not_fit(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_queries_go_on_with_state_that_does_not_fit(spark: SparkSession, tmp_path: Path) -> None:
+    """All at once, over the same files: it is rounds of micro-batches that take the time, not their rows."""
+
     def run(memory: str) -> None:
-        query = (
+        queries = [
             joined(spark, tmp_path, kind, streaming=True, memory=memory)
             .writeStream.format("parquet")
-            .option("path", str(tmp_path / "out"))
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .option("path", str(tmp_path / kind / "out"))
+            .option("checkpointLocation", str(tmp_path / kind / "checkpoint"))
             .trigger(availableNow=True)
             .start()
-        )
-        query.awaitTermination()
+            for kind in KINDS
+        ]
+        for query in queries:
+            query.awaitTermination()
 
-    for number in range(BATCHES):
-        for side in (0, 1):
-            write(tmp_path, side, number)
-        if number == BATCHES // 2:
-            run("2 MB")
-            assert spilled_files(spark)
-    run("3 MB")  # it may be another one
-    rest = sj.finish(str(tmp_path / "checkpoint"))
-    left = ids(spark.read.parquet(str(tmp_path / "out"))) + ids(rest)
-    assert left == ids(joined(spark, tmp_path, kind, streaming=False))
+    before = spilled_states(spark)
+    for number, side in itertools.product((0, 1), (0, 1)):
+        write(tmp_path, side, number)
+    run("3 MB")
+    assert len(spilled_states(spark) - before) == 4, "two joins in sweep areas, two buckets of each"
+    trees = stored_trees(spark, str(tmp_path / "merged" / "checkpoint"))
+    assert all(tree.groups and tree.figures["merges"] > 0 for tree in trees)
+    for side in (0, 1):
+        write(tmp_path, side, 2)
+    run("4 MB")  # it may be another one
+    expected = {kind: ids(joined(spark, tmp_path, kind, streaming=False)) for kind in ("band", "left")}
+    expected["merged"] = expected["band"]
+    for kind in KINDS:
+        rest = sj.finish(str(tmp_path / kind / "checkpoint"))
+        assert ids(spark.read.parquet(str(tmp_path / kind / "out"))) + ids(rest) == expected[kind], kind
+    assert expected["band"].total() > 1000
