@@ -22,13 +22,14 @@ from typing import Any, Final
 from rich.table import Table
 
 from benchmarks.environments import ROOT
-from benchmarks.line_plot import Line, Plot
 from benchmarks.micro_batches import StreamRun, check_equal, check_rows
 from benchmarks.one_shot import ask
+from benchmarks.plots import write_plots
 from benchmarks.race import Verdict
 from benchmarks.spill_streams import VALUES, Kept, Kind
 from benchmarks.streams import link_batches
 from benchmarks.worker_memory import Series
+from streamjoin.reporting.charts import Line, Plot
 
 PREFIX: Final = "spark-"
 QUESTIONS: Final = tuple(f"{PREFIX}{kind}" for kind in VALUES)
@@ -132,8 +133,7 @@ def outcomes(
     for question in asked:
         found = measure(question.removeprefix(PREFIX), quick, folder, say)  # type: ignore[arg-type]
         plots = FOLDER / "quick" if quick else FOLDER
-        plots.mkdir(parents=True, exist_ok=True)
-        (plots / f"{question}.svg").write_text(plot(found).svg())
+        write_plots(plots, "State larger than memory, on Spark", {question: plot(found)})
         say(f"plot: {plots / question}.svg")
         yield question, found.verdicts, found, table(found)
 
