@@ -49,7 +49,7 @@ class Drawn:
 
 def sweep(seed: int, quick: bool, say: Say) -> Drawn:
     """Figure 2: rows kept over P, L and g. Delays of 1 s, because on D1 slack 0 suffices and nothing would be seen."""
-    streams = DATA["exp"].draw(seed, 60 if quick else 300)
+    streams = DATA["exp"].draw(seed, 20 if quick else 300)
     base = {"P": PERIOD // 2, "L": SECOND, "g": 10 * MS}
     title = "rows kept over P, L and g (exp, windows of 200 ms, micro-batches of 0.1 s)"
     table = new_table(title, "", "s", "target", "kept", "true")

@@ -53,9 +53,11 @@ Numbers = npt.NDArray[Any]
 
 
 def permutations(seed: int, size: int, inputs: int = INPUTS) -> list[Numbers]:
-    """The low ends of each input, in order of time; dense as in the document, whatever the size is."""
+    """The low ends of each input, in order of time. Fewer are spread over the document's range of values: a window has
+    as many rows whatever the size is, and closer together they would have a thousand times the results.
+    """
     rng = np.random.default_rng(seed)
-    return [rng.permutation(np.arange(1, size + 1)).astype(np.float64) for _ in range(inputs)]
+    return [rng.permutation(np.arange(1, size + 1)).astype(np.float64) * (SIZE / size) for _ in range(inputs)]
 
 
 def steady(size: int) -> Numbers:

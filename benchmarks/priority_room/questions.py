@@ -123,14 +123,14 @@ def outcomes(asked: Sequence[str], quick: bool, say: Say) -> Outcomes:
         yield "alarms", [], alarms, control_room.table_of(alarms)
 
 
-def measure_load(load: float, quick: bool) -> Found:
-    """All variants at a load."""
-    per_source = QUICK_PER_SOURCE if quick else PER_SOURCE
+def measure_load(load: float, quick: bool, per_source: int | None = None) -> Found:
+    """All variants at a load; with another number of elements of each source than usual, if it is told."""
+    usual = QUICK_PER_SOURCE if quick else PER_SOURCE
 
     def few_elements(priorities: int) -> Room:
-        return document_room(elements_of(quick), priorities=priorities)
+        return document_room(min(per_source or usual, elements_of(quick)), priorities=priorities)
 
-    return measure(document_room(per_source), everything(load), few_elements, load)
+    return measure(document_room(per_source or usual), everything(load), few_elements, load)
 
 
 def folder_of(quick: bool) -> Path:

@@ -15,7 +15,7 @@ from benchmarks.lifetimes_run import Effort as Sizes
 from benchmarks.reproduce.documents import LIFE
 from benchmarks.reproduce.experiment import Check, Effort, Experiment, Finding, Findings, compared
 
-QUICK_SIZES: Final = (10, 100)
+QUICK_SIZES: Final = (100,)
 TINY: Final = replace(QUICK, tuples=1_000, compared=600, repetitions=1)
 SORTED: Final = (10, 100, 1_000, 10_000)  # beyond it a walk through the list takes minutes
 LOW, HIGH = 1.4, 2.0  # of the throughput, up to 10,000 rows

@@ -15,6 +15,8 @@ from benchmarks.reproduce.documents import PRIO
 from benchmarks.reproduce.experiment import Check, Effort, Experiment, Finding, Findings
 from streamjoin.reporting.charts import Line
 
+QUICK_LOADS: Final = (1.2,)
+QUICK_PER_SOURCE: Final = 200
 SHOWN: Final = 1.0  # the load of Figure 4 here: where its gain of more than fifty begins
 
 # Why a claim fails where it does; by the beginning of its words.
@@ -51,10 +53,10 @@ WHY: Final = {
 def measure(effort: Effort) -> Findings:
     """All schedulers with all buffers at each load; every variant must deliver the same elements."""
     loads = []
-    for load in questions.QUICK_LOADS if effort.quick else LOADS:
+    per_source = QUICK_PER_SOURCE if effort.quick else PER_SOURCE
+    for load in QUICK_LOADS if effort.quick else LOADS:
         effort.say(f"load {load:g}: every scheduler with every kind of buffer ...")
-        loads.append(questions.measure_load(load, effort.quick))
-    per_source = questions.QUICK_PER_SOURCE if effort.quick else PER_SOURCE
+        loads.append(questions.measure_load(load, effort.quick, per_source))
     figure = min(loads, key=lambda found: abs(found.load - SHOWN))
     delivered = {run.results for found in loads for run in found.runs.values()}
     return Findings(

@@ -12,7 +12,7 @@ from benchmarks.reproduce.experiment import Check, Effort, Experiment, Finding, 
 from streamjoin.reporting.charts import Line
 
 NEAR: Final = 0.1
-REPETITIONS, QUICK_REPETITIONS = 100, 3
+REPETITIONS, QUICK_REPETITIONS = 100, 1
 
 
 def measure(effort: Effort) -> Findings:
@@ -22,8 +22,8 @@ def measure(effort: Effort) -> Findings:
         effort.say(f"formula 3.1.3: {case.name} ...")
         won[case] = mean_gain(case, QUICK_REPETITIONS if effort.quick else REPETITIONS)
     waiting = [abs(sum(case.terms) / gain - 1) for case, gain in won.items() if case.name.startswith("waiting only")]
-    # A few draws differ more.
-    allowed = 4 * WAITING_TERM if effort.quick else WAITING_TERM
+    # One draw may be far off.
+    allowed = 6 * WAITING_TERM if effort.quick else WAITING_TERM
     names = tuple(case.name for case in won)
     plot = Dots(
         "Gain in a join: formula and run", "", "seconds won",

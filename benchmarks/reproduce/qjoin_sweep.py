@@ -18,12 +18,12 @@ def measure(effort: Effort) -> Findings:
     """The sweep of `bench recall`, on delays of 1 s; and D1 beside it, where there is nothing to sweep."""
     drawn = recall_figures.sweep(recall.SEED, effort.quick, effort.say)
     effort.say("what slack 0 finds on D1 ...")
-    bare, kept, rows = _on_d1(60 if effort.quick else 300)
+    bare, kept, rows = _on_d1(20 if effort.quick else 300)
     return Findings(
         lines=[_on_the_documents_data(bare, kept, rows), *_lines(drawn.found)],
         plots=list(drawn.plots.values()),
         checks=[Check("something is kept at every setting", _all_positive(drawn.found))],
-        shortened=f"{60 if effort.quick else 300} s of streams with delays of 1 s on average, instead of D1.",
+        shortened=f"{20 if effort.quick else 300} s of streams with delays of 1 s on average, instead of D1.",
         figures=drawn.found,
     )
 

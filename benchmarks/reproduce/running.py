@@ -95,7 +95,7 @@ def run(console: Console, *, quick: bool, only: Sequence[str], to: Path | None) 
 
 
 def _one(experiment: Experiment, quick: bool, folder: Path, say: Say) -> Done:
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     try:
         findings = experiment.measure(Effort(quick, folder, say))

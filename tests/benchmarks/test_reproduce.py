@@ -1,0 +1,163 @@
+"""The experiments of the documents, each at its smallest; and the Window Algorithm in cases made by hand."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from benchmarks import window_algorithm
+from benchmarks.errors import BenchmarkError
+from benchmarks.reproduce import best_inputs, running
+from benchmarks.reproduce.best_inputs import Answer
+from benchmarks.reproduce.documents import BEST, DOCUMENTS
+from benchmarks.reproduce.experiment import Check, Effort, Experiment, Finding, Findings
+from benchmarks.window_algorithm import AS_PRINTED, CORRECTED, Joined, WindowAlgorithm, nested_loops
+from streamjoin.cli import app
+
+
+def rows(*values: float) -> np.ndarray:
+    """A table of one dimension."""
+    return np.array(values, np.float64).reshape(-1, 1)
+
+
+def joined(left: np.ndarray, right: np.ndarray, epsilon: float, **corrections: bool) -> Joined:
+    return WindowAlgorithm(left, right, (epsilon,), replace(CORRECTED, **corrections)).run()
+
+
+class TestWindowAlgorithm:
+    def test_the_examples_of_its_docstrings(self) -> None:
+        assert doctest.testmod(window_algorithm).failed == 0
+
+    def test_all_four_cases_are_taken(self) -> None:
+        cases = joined(rows(0, 1, 9, 10), rows(1, 9), 2).cases
+        assert all(cases[case] for case in (1, 2, 3, 4)), cases
+
+    def test_a_better_pair_pushes_an_earlier_one_out_of_the_buffer(self) -> None:
+        found = joined(rows(5), rows(3, 4, 6), 2)
+        assert found.pairs == [(0, 1), (0, 2)]
+        assert found.most_buffered == 2
+
+    def test_rows_leave_in_the_order_of_the_left_input_unmatched_ones_too(self) -> None:
+        found = joined(rows(0, 50, 51, 99), rows(0, 51, 100), 2)
+        assert found.pairs == [(0, 0), (1, 1), (2, 1), (3, 2)]
+        assert joined(rows(0, 50, 99), rows(0, 100), 2).padded == [1]
+
+    def test_without_its_start_values_below_zero_are_lost(self) -> None:
+        left, right = rows(-5, 3), rows(-6, 3)
+        assert joined(left, right, 2).pairs == [(0, 0), (1, 1)]
+        assert joined(left, right, 2, start=False).pairs == [(1, 1)]
+
+    def test_without_throwing_away_a_right_row_that_never_fits_blocks_all_behind_it(self) -> None:
+        left, right = rows(0, 20), rows(10, 20)
+        assert joined(left, right, 2).pairs == [(1, 1)]
+        assert joined(left, right, 2, throw_away=False).pairs == []
+
+    def test_without_differences_the_bounds_can_stand_still_for_ever(self) -> None:
+        # 5.2 - 1.1 + 1.1 is less than 5.2, so the next row does not fit into the window that was made for it.
+        left, right = rows(4.8, 5.2), rows(5.2)
+        assert (5.2 - 1.1) + 1.1 < 5.2
+        assert joined(left, right, 1.1).pairs == [(0, 0), (1, 0)]
+        found = joined(left, right, 1.1, differences=False)
+        assert found.stuck
+        assert (1, 0) not in found.pairs
+
+    def test_as_printed_nothing_is_said_of_unmatched_rows(self) -> None:
+        found = WindowAlgorithm(rows(1, 50), rows(1), (2.0,), AS_PRINTED).run()
+        assert (found.pairs, found.padded) == ([(0, 0)], [])
+
+    @pytest.mark.parametrize("kind", best_inputs.KINDS)
+    def test_oracle_corrected_it_is_the_definition_and_so_is_ours(self, kind: best_inputs.Kind) -> None:
+        for seed in range(1000, 1010):
+            inputs = best_inputs.draw(kind, seed, 30)
+            tables = inputs.left, inputs.right, inputs.epsilons
+            truth = Answer.of(nested_loops(*tables))
+            assert Answer.of(WindowAlgorithm(*tables).run()) == truth, (kind, seed)
+            assert best_inputs.by_our_operator(*tables) == truth, (kind, seed)
+
+
+class TestExperiments:
+    def test_every_document_has_some_and_they_take_at_most_forty_minutes(self) -> None:
+        assert {each.document for each in running.EXPERIMENTS} == set(DOCUMENTS)
+        assert sum(each.minutes for each in running.EXPERIMENTS) <= 40
+        assert len({each.name for each in running.EXPERIMENTS}) == len(running.EXPERIMENTS)
+
+    @pytest.mark.compiled
+    @pytest.mark.parametrize("experiment", running.EXPERIMENTS, ids=lambda each: each.name)
+    def test_it_runs_and_its_checks_hold(self, experiment: Experiment, tmp_path: Path) -> None:
+        findings = experiment.measure(Effort(True, tmp_path, lambda _: None))
+        assert [check.words for check in findings.checks if not check.held] == []
+        assert findings.checks
+        assert findings.lines
+        assert all(line.claim and line.measured for line in findings.lines)
+        assert findings.plots
+        for plot in findings.plots:
+            assert plot.spec["$schema"], plot.title
+            assert all(line.points for line in plot.lines), plot.title
+        json.dumps(findings.figures)
+
+
+def one_experiment(findings: Findings | BenchmarkError) -> Experiment:
+    def measure(_: Effort) -> Findings:
+        if isinstance(findings, BenchmarkError):
+            raise findings
+        return findings
+
+    return Experiment("best-made-up", BEST, "nowhere", "Made up", measure)
+
+
+class TestRunning:
+    def run(
+        self, monkeypatch: pytest.MonkeyPatch, path: Path, *experiments: Experiment, quick: bool = False
+    ) -> tuple[bool, str]:
+        monkeypatch.setattr(running, "EXPERIMENTS", experiments)
+        printed = StringIO()
+        return running.run(Console(file=printed, width=160), quick=quick, only=[], to=path), printed.getvalue()
+
+    def test_the_page_has_claims_beside_what_was_measured_and_why_they_differ(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        lines = [Finding("as fast", "1.0 times"), Finding("< 5", "7", "It is the <moon>.")]
+        made = one_experiment(Findings(lines, checks=[Check("equal", True)], shortened="By half."))
+        held, printed = self.run(monkeypatch, tmp_path / "page.html", made)
+        page = (tmp_path / "page.html").read_text()
+        assert held
+        assert "1 of 2 findings as in the document" in printed
+        assert "&lt; 5" in page
+        assert "It is the &lt;moon&gt;." in page
+        assert "By half." in page
+        found = json.loads((tmp_path / "page.json").read_text())["experiments"]["best-made-up"]
+        assert [line["agrees"] for line in found["findings"]] == [True, False]
+
+    def test_a_check_that_fails_or_an_experiment_that_cannot_go_on_is_said_and_others_run(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        failed = one_experiment(Findings([Finding("a", "b")], checks=[Check("both agree", False)]))
+        broken = one_experiment(BenchmarkError("nothing is there"))
+        held, printed = self.run(monkeypatch, tmp_path / "page.html", broken, failed)
+        assert not held
+        assert "nothing is there" in printed
+        assert "does not hold: both agree" in printed
+        assert "DOES NOT HOLD: both agree" in (tmp_path / "page.html").read_text()
+
+    def test_a_quick_run_explains_nothing(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        made = one_experiment(Findings([Finding("as fast", "half", "It is slow.")]))
+        self.run(monkeypatch, tmp_path / "page.html", made, quick=True)
+        page = (tmp_path / "page.html").read_text()
+        assert "It is slow." not in page
+        assert running.TOO_SMALL in page
+
+    def test_experiments_are_chosen_by_name_or_by_document(self) -> None:
+        assert [each.name for each in running.chosen(["best", "life-share"])] == [
+            "life-share", "best-window", "best-cost",
+        ]  # fmt: skip
+        refused = CliRunner().invoke(app, ["reproduce", "--only", "worst"])
+        assert refused.exit_code == 1
+        assert "there is no question 'worst'" in " ".join(refused.output.split())
