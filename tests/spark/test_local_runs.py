@@ -12,7 +12,7 @@ import pytest
 from streamjoin.spark.stored import local_runs
 from streamjoin.state import Matching
 from streamjoin.state.stores import FileStore
-from streamjoin.state.stores.scratch import FOLDER
+from streamjoin.state.stores.scratch import FOLDER, place
 from tests.state.making import batch
 
 
@@ -68,3 +68,33 @@ def test_runs_that_a_manifest_does_not_name_are_removed(tmp_path: Path) -> None:
     local_runs.keep_named(str(tmp_path), {"operators": [{"parts": [{"runs": [{"id": named.id}]}]}]})
     assert store.find(named.id) is not None
     assert store.find(other.id) is None
+
+
+def test_the_folder_of_a_task_goes_with_it_also_by_an_error(local: Path) -> None:
+    folders = []
+    for error in (None, ValueError("on purpose")):
+        try:
+            with local_runs.passing_folder() as folder:
+                folders.append(Path(folder))
+                FileStore(folder=Path(folder)).write(Matching().run_of(batch([(1, 2)])))
+                assert list(Path(folder).iterdir())
+                if error is not None:
+                    raise error
+        except ValueError:
+            pass
+    assert len(set(folders)) == 2
+    assert not [path for path in local.rglob("*") if path.is_file() or path in folders]
+
+
+def test_the_next_task_removes_what_killed_workers_left_and_nothing_else(local: Path) -> None:
+    root = local_runs.scratch().folder
+    dead, state = root / f"{local_runs.PASSING}1-{place()}@1-0", root / "a state"
+    for each in (dead, state):
+        each.mkdir(parents=True)
+        (each / "a.keys").touch()
+    with local_runs.passing_folder() as one, local_runs.passing_folder() as two:
+        for folder in (one, two):
+            Path(folder).mkdir()
+        with local_runs.passing_folder():
+            assert all(Path(folder).exists() for folder in (one, two)), "their worker is alive"
+    assert [path.name for path in root.iterdir()] == ["a state"]
