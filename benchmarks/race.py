@@ -133,7 +133,14 @@ class Verdict:
         return self.measured <= self.target if self.at_most else self.measured >= self.target
 
     def to_json(self) -> dict[str, Any]:
-        return {"question": self.question, "measured": self.measured, "target": self.target, "met": self.met}
+        return {
+            "question": self.question,
+            "measured": float(self.measured),
+            "target": float(self.target),
+            "at_most": self.at_most,
+            "met": bool(self.met),
+            "text": self.text,
+        }
 
 
 def judge(question: str, ours: Contender, peers: Sequence[Contender], target: float) -> Verdict:

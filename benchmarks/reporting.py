@@ -62,6 +62,7 @@ def reported(
             console.print(table)
             verdicts.extend(found)
             report["questions"][name] = outcome.to_json()
+            report["verdicts"] = [verdict.to_json() for verdict in verdicts]
             report["minutes"] = (time.monotonic() - start) / 60
             if json_path is not None:  # every time: an hour's work is not lost with its last minute
                 json_path.write_text(json.dumps(report, indent=2) + "\n")

@@ -5,7 +5,6 @@
     waits.py       latencies from what Spark says of micro-batches
     overload.py    calibration, three runs, and what must come out
     report.py      the table, and the plot of latencies over time
-    command.py     `./sj bench lanes`
 
 Status rows of plants, one in a hundred urgent, meet the limit of their plant: one result for each row. The limits are
 in a lane that is not limited. `benchmarks/contenders/stream_lanes.py` is the query.

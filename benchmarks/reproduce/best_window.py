@@ -8,7 +8,7 @@ from typing import Any, Final
 from benchmarks.plots import COLOURS, Dots
 from benchmarks.reproduce.best_inputs import KINDS, Answer, Inputs, by_our_operator, draw
 from benchmarks.reproduce.documents import BEST
-from benchmarks.reproduce.experiment import Check, Effort, Experiment, Finding, Findings, compared
+from benchmarks.reproduce.experiment import Check, Effort, Experiment, Finding, Findings, beside, compared
 from benchmarks.window_algorithm import AS_PRINTED, CORRECTED, Corrections, WindowAlgorithm, nested_loops
 from streamjoin.reporting.charts import Line
 
@@ -127,18 +127,18 @@ def _lines(by_way: dict[str, Faults], faults: dict[tuple[str, str], Faults]) -> 
             '"all correct result tuples and only those", as printed',
             printed.words(),
             printed.wrong == 0,
-            "Four places of the text need a correction (below), and each alone spoils runs.",
+            "Four places of the text need a correction, as the lines below show one by one.",
         ),
         Finding('"all correct result tuples and only those", with the four corrections', corrected.words()),
         compared(
-            "as printed, values from zero on, both sides everywhere: the pairs are right",
+            "as printed, values from zero on and no gap wider than epsilon: the pairs are right",
             whole.words(),
             pairs_right,
             "Even there a right row can be jumped over, where the next left row is more than epsilon away.",
         ),
     ]
     lines += [
-        Finding(f"without one correction: {name}", by_way[name].words(), why if by_way[name].wrong else "")
+        beside(f"without one correction: {name}", by_way[name].words(), why if by_way[name].wrong else "")
         for name, why in WHY.items()
     ]
     return lines

@@ -37,15 +37,24 @@ class Effort:
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: the document's words, what was measured, and why these differ, if they do."""
+    """One line: the document's words, what was measured, and why these differ, if they do.
+
+    `claimed`: the document says so. What it does not say stands beside it, and agrees with nothing.
+    """
 
     claim: str
     measured: str
     why: str = ""
+    claimed: bool = True
 
     @property
     def agrees(self) -> bool:
-        return not self.why
+        return self.claimed and not self.why
+
+    @property
+    def verdict(self) -> str:
+        """As the page says it."""
+        return ("yes" if self.agrees else "no") if self.claimed else "not claimed"
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,11 @@ class Experiment:
     title: str
     measure: Callable[[Effort], Findings]
     minutes: float = 1.0  # about so many on two cores, all of it
+
+
+def beside(what: str, measured: str, why: str = "") -> Finding:
+    """Something that the document does not say."""
+    return Finding(what, measured, why, claimed=False)
 
 
 def compared(claim: str, measured: str, holds: bool, why: str) -> Finding:

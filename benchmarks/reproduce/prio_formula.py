@@ -54,7 +54,7 @@ def _line(case: Case, gain: float) -> Finding:
             "results wait for progress anyway."
         )
     else:
-        why = "Results of the x and of elements before them, which the queue also holds in overload, are left out."
+        why = "Part of the work of overtaken results is done while results wait for progress: only the rest is won."
     return compared(
         f"{case.name} (load {case.load:.2f}): t_win = {total * 1e3:,.1f} ms",
         f"{gain * 1e3:,.1f} ms won, the formula is {total / gain:.2f} times that",

@@ -45,7 +45,7 @@ def features(streams: Both) -> Features:
     arrival = np.concatenate([each.arrival for each in streams])
     ts = np.concatenate([each.ts for each in streams])[np.argsort(arrival, kind="stable")]
     delay = np.maximum.accumulate(ts) - ts
-    seconds = float(arrival.max() - arrival.min()) / SECOND
+    seconds = float(ts.max() - ts.min()) / SECOND
     late = int((delay > 0).sum())
     return Features(
         seconds, len(ts), len(ts) / seconds, late, float(delay.max()) / SECOND, float(delay.mean()) / SECOND
@@ -84,7 +84,7 @@ def _lines(name: str, found: Features) -> list[Finding]:
             f"{name}: {document.rows:,} rows, {document.rate:,.0f} a second",
             f"{found.rows:,} rows, {found.rate:,.0f} a second",
             at_most_off(found.rows, document.rows, NEAR) and at_most_off(found.rate, document.rate, NEAR),
-            f"{drawn}; the rate is that of the table, and the time until the last late row has come is counted.",
+            f"{drawn}; the number of rows is that of a Poisson process of the table's rate.",
         ),
         compared(
             f"{name}: {document.share:.1%} of the rows late",

@@ -111,9 +111,9 @@ def _tell(console: Console, done: Done) -> None:
     if done.findings is None:
         console.print(f"[red]{done.experiment.name}: {done.error}[/]", highlight=False)
         return
-    agree = sum(line.agrees for line in done.findings.lines)
+    claims = [line for line in done.findings.lines if line.claimed]
     console.print(
-        f"{done.experiment.name}: {agree} of {len(done.findings.lines)} findings as in the document, "
+        f"{done.experiment.name}: {sum(line.agrees for line in claims)} of {len(claims)} claims as in the document, "
         f"{done.seconds:.0f} s",
         highlight=False,
     )
@@ -123,13 +123,13 @@ def _tell(console: Console, done: Done) -> None:
 
 def page_of(done: Sequence[Done], around: dict[str, Any], *, quick: bool) -> str:
     """The page: what was found of each document, claim by claim."""
-    lines = [line for each in done if each.findings for line in each.findings.lines]
+    lines = [line for each in done if each.findings for line in each.findings.lines if line.claimed]
     lead: list[Part] = []
     if quick:
         lead.append("Quick run: sizes are so small that nothing here is a measurement.")
     lead += [
         f"{len(done)} experiments of {len({each.experiment.document for each in done})} documents, "
-        f"{sum(line.agrees for line in lines)} of {len(lines)} findings as the document has them; every figure is from "
+        f"{sum(line.agrees for line in lines)} of {len(lines)} claims as the document has them; every figure is from "
         "this run.",
         f"{around['machine']}; Python {around['python']}; streamjoin at {around['commit']}; "
         f"started {around['started']}; {sum(each.seconds for each in done) / 60:.1f} minutes.",
@@ -150,14 +150,14 @@ def _section(done: Done) -> Section:
         return Section(f"{document.name}: {experiment.title}", [*parts, f"It failed: {done.error}"])
     if findings.shortened:
         parts.append(f"Shortened: {findings.shortened}")
-    parts.append(Table(("claim", "measured here", "as claimed", "why not"), [_row(line) for line in findings.lines]))
+    parts.append(Table(("claim", "measured here", "as claimed", "why"), [_row(line) for line in findings.lines]))
     parts += findings.plots
     parts += [f"{'Holds' if check.held else 'DOES NOT HOLD'}: {check.words}." for check in findings.checks]
     return Section(f"{document.name}: {experiment.title}", parts)
 
 
 def _row(line: Finding) -> tuple[str, str, str, str]:
-    return line.claim, line.measured, "yes" if line.agrees else "no", line.why
+    return line.claim, line.measured, line.verdict, line.why
 
 
 def to_json(done: Sequence[Done], around: dict[str, Any], *, quick: bool) -> dict[str, Any]:

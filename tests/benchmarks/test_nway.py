@@ -16,6 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from benchmarks import commands, nway
+from benchmarks.asking import arrays
 from benchmarks.contenders import nway_cascade, nway_ours
 from benchmarks.digest import digest_of
 from benchmarks.nway_data import INPUTS, SHIFT, make, write
@@ -66,11 +67,11 @@ def test_the_quick_run_races_prints_and_judges(monkeypatch: pytest.MonkeyPatch, 
     measure = nway.measure
     monkeypatch.setattr(nway, "DANGLING", (10,))
     monkeypatch.setattr(nway, "measure", lambda *given: measure(*given, peers={}))
-    monkeypatch.setattr(commands, "peers_python", lambda *_: Path(sys.executable))
+    monkeypatch.setattr(arrays, "peers_python", lambda *_: Path(sys.executable))
     printed = io.StringIO()
     console = Console(file=printed, width=140)
     json = tmp_path / "all.json"
-    verdicts = commands.run_nway(console, quick=True, repetitions=1, only=["equality"], json_path=json)
+    verdicts = commands.run(console, "nway", quick=True, repetitions=1, only=["equality"], json_path=json)
     assert [(each.question, each.target) for each in verdicts] == [("equality, 10 dangling, our own cascade", 5.0)]
     text = printed.getvalue()
     assert "Not a measurement" in text

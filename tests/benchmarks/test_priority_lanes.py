@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import commands
+from benchmarks.asking import registry
 from benchmarks.errors import BenchmarkError, UnequalResultsError
 from benchmarks.priority_lanes import report
 from benchmarks.priority_lanes.arrivals import (
@@ -27,7 +27,6 @@ from benchmarks.priority_lanes.arrivals import (
     steps_of,
     write_files,
 )
-from benchmarks.priority_lanes.command import run_lanes
 from benchmarks.priority_lanes.model import Load, Policy, modelled
 from benchmarks.priority_lanes.overload import FREE_RUN, LANES_RUN, LIMITED_RUN, Calibration, Outcome
 from benchmarks.priority_lanes.waits import Came, LaneBatch, LaneRun, check_same, percentile
@@ -194,7 +193,7 @@ class TestWaits:
 
 def test_the_command_knows_its_options_and_refuses_no_time_at_all() -> None:
     """What it does with them needs Spark: `./sj bench lanes --quick`."""
-    assert commands.run_lanes is run_lanes
+    assert registry.COMMANDS["lanes"].names == ["overload"]
     refused = CliRunner().invoke(app, ["bench", "lanes", "--quick", "--seconds", "0"])
     assert refused.exit_code == 2
     assert "--seconds" in refused.output

@@ -125,16 +125,17 @@ class TestRunning:
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         lines = [Finding("as fast", "1.0 times"), Finding("< 5", "7", "It is the <moon>.")]
+        lines.append(Finding("more", "9", claimed=False))
         made = one_experiment(Findings(lines, checks=[Check("equal", True)], shortened="By half."))
         held, printed = self.run(monkeypatch, tmp_path / "page.html", made)
         page = (tmp_path / "page.html").read_text()
         assert held
-        assert "1 of 2 findings as in the document" in printed
+        assert "1 of 2 claims as in the document" in printed
         assert "&lt; 5" in page
         assert "It is the &lt;moon&gt;." in page
         assert "By half." in page
         found = json.loads((tmp_path / "page.json").read_text())["experiments"]["best-made-up"]
-        assert [line["agrees"] for line in found["findings"]] == [True, False]
+        assert [line["agrees"] for line in found["findings"]] == [True, False, False]
 
     def test_a_check_that_fails_or_an_experiment_that_cannot_go_on_is_said_and_others_run(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

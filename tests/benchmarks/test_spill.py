@@ -16,7 +16,7 @@ from benchmarks.errors import ContenderError
 
 def test_the_quick_run_spills_compares_and_judges(tmp_path: Path) -> None:
     printed, path = io.StringIO(), tmp_path / "all.json"
-    verdicts = commands.run_spill(Console(file=printed, width=160), quick=True, only=["band"], json_path=path)
+    verdicts = commands.run(Console(file=printed, width=160), "spill", quick=True, only=["band"], json_path=path)
     assert [each.question for each in verdicts] == [
         "band, rows per second", "band, memory", "band, longest micro-batch",
     ]  # fmt: skip

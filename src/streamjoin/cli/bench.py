@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +24,7 @@ def kernels(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Pairs from arrays against DuckDB, Polars, ncls and scipy; frames against Spark's nested loop; growth with n."""
-    _run("run_kernels", only, quick=quick, repetitions=repetitions, json_path=json)
+    _run("kernels", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
 @app.command()
@@ -40,7 +42,7 @@ def streaming(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Warm micro-batches against Spark's own join; whole runs against Flink and Pathway; without keys; more state."""
-    _run("run_streaming", only, quick=quick, rows=rows, batches=batches, repetitions=repetitions, json_path=json)
+    _run("streaming", only, quick=quick, rows=rows, batches=batches, repetitions=repetitions, json_path=json)
 
 
 @app.command()
@@ -51,7 +53,7 @@ def asof(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """As-of joins against DuckDB, Polars and Spark's own two, and in micro-batches; best match against Spark's own."""
-    _run("run_asof", only, quick=quick, repetitions=repetitions, json_path=json)
+    _run("asof", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
 @app.command()
@@ -62,7 +64,7 @@ def nway(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Four inputs at once, against DuckDB, Polars and a cascade of our own joins; through Spark, batch and stream."""
-    _run("run_nway", only, quick=quick, repetitions=repetitions, json_path=json)
+    _run("nway", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
 @app.command()
@@ -72,7 +74,7 @@ def spill(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """State in files under a budget, beside the same join with all of it in memory; on Spark too; and restoring it."""
-    _run("run_spill", only, quick=quick, json_path=json)
+    _run("spill", only, quick=quick, json_path=json)
 
 
 @app.command()
@@ -83,7 +85,7 @@ def lifetimes(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Lifetimes: ends known or held against plus and minus tuples; lazy against insertion sort; 10M-row windows."""
-    _run("run_lifetimes", only, quick=quick, repetitions=repetitions, json_path=json)
+    _run("lifetimes", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
 @app.command()
@@ -93,7 +95,7 @@ def recall(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Recall targets on streams out of order: true and predicted recall, and rows kept, beside fixed and K-slack."""
-    _run("run_recall", only, quick=quick, json_path=json)
+    _run("recall", only, quick=quick, json_path=json)
 
 
 @app.command()
@@ -103,7 +105,7 @@ def sweep(
     json: Annotated[Path | None, typer.Option(help="Write everything that was counted to this file.")] = None,
 ) -> None:
     """Joins in sorted runs (TPMJ), the document's experiment: page accesses of strategies, results over time."""
-    _run("run_sweep", only, quick=quick, json_path=json)
+    _run("sweep", only, quick=quick, json_path=json)
 
 
 @app.command()
@@ -113,7 +115,7 @@ def replay(
     json: Annotated[Path | None, typer.Option(help="Write everything that was found to this file.")] = None,
 ) -> None:
     """Recall targets through Spark: every data set, cut by arrival, row for row against the plan in one process."""
-    _run("run_replay", only, quick=quick, json_path=json)
+    _run("replay", only, quick=quick, json_path=json)
 
 
 @app.command()
@@ -123,7 +125,7 @@ def enough(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Fixed graces, the largest delay and recall targets on the same streams: what each keeps, and misses."""
-    _run("run_enough", only, quick=quick, json_path=json)
+    _run("enough", only, quick=quick, json_path=json)
 
 
 @app.command()
@@ -134,7 +136,7 @@ def similar(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Similar sets against Spark's nested loop with its own functions, their growth; boxes, dimensions together."""
-    _run("run_similar", only, quick=quick, repetitions=repetitions, json_path=json)
+    _run("similar", only, quick=quick, repetitions=repetitions, json_path=json)
 
 
 @app.command()
@@ -144,7 +146,7 @@ def priority(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Prioritised elements: schedulers and buffers on a virtual clock, each claim of the document, held or not."""
-    _run("run_priority", only, quick=quick, json_path=json)
+    _run("priority", only, quick=quick, json_path=json)
 
 
 @app.command()
@@ -154,7 +156,7 @@ def lanes(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """Urgent rows on Spark at 1.5 times the throughput: in a lane of their own, and without, as latencies over time."""
-    _run("run_lanes", "", quick=quick, seconds=seconds, json_path=json)
+    _run("lanes", "", quick=quick, seconds=seconds, json_path=json)
 
 
 @app.command()
@@ -166,17 +168,65 @@ def house(
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
     """This state of the code against an earlier one: large, grouped and small micro-batches, the start, a restore."""
-    _run("run_house", only, quick=quick, against=against, rounds=rounds, json_path=json)
+    _run("house", only, quick=quick, against=against, rounds=rounds, json_path=json)
+
+
+@app.command("list")
+def list_() -> None:
+    """All questions of all commands: what they ask, beside whom, their goals, and how many minutes they take."""
+    _benchmarks("commands").list_questions(_console(wide=160))
+
+
+@app.command("all")
+def all_(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a smoke test, not a measurement.")] = False,
+    only: Annotated[str, typer.Option(help="Some commands or questions: kernels,streaming.equality,...")] = "",
+    json: Annotated[
+        Path | None, typer.Option(help="Where figures are kept; docs/benchmarks.json, quick ones under build/.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also what has an answer for this commit.")] = False,
+    against: Annotated[str, typer.Option(help="An earlier commit for the questions of `house`.")] = "",
+) -> None:
+    """All questions, one after another, each in a process of its own; goes on where it was stopped."""
+    commands = _benchmarks("commands")
+    with _told():
+        options = {"quick": quick, "only": _names(only), "json_path": json, "again": again, "against": against}
+        if not commands.run_all(_console(), **options):
+            raise typer.Exit(1)
+
+
+@app.command()
+def table(
+    into: Annotated[Path | None, typer.Option(help="A file with marks for the table, for example README.md.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Where the figures are; docs/benchmarks.json by default.")] = None,
+) -> None:
+    """What `bench all` found as a Markdown table, printed or put into a file."""
+    commands = _benchmarks("commands")
+    with _told():
+        commands.show_table(_console(), json_path=json, into=into)
 
 
 def _run(command: str, only: str, **options: Any) -> None:
-    """A function of `benchmarks/commands.py`; what goes wrong in it is one sentence."""
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    commands, errors = _benchmarks("commands"), _benchmarks("errors")
-    chosen = [name.strip() for name in only.split(",") if name.strip()]
+    """A command of `benchmarks/asking`."""
+    commands = _benchmarks("commands")
+    with _told():
+        commands.run(_console(), command, only=_names(only), **options)
+
+
+def _names(only: str) -> list[str]:
+    return [name.strip() for name in only.split(",") if name.strip()]
+
+
+def _console(wide: int = 140) -> Console:
+    return Console(width=None if sys.stdout.isatty() else wide)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What goes wrong in a benchmark is one sentence."""
     try:
-        getattr(commands, command)(console, only=chosen, **options)
-    except errors.BenchmarkError as error:
+        yield
+    except _benchmarks("errors").BenchmarkError as error:
         typer.echo(f"streamjoin bench: {error}", err=True)
         raise typer.Exit(1) from None
 

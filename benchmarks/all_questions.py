@@ -1,0 +1,179 @@
+"""`streamjoin bench list`, `bench all` and `bench table`: all questions, one after another, and what came out.
+
+Each question runs as its own command does, in a process of its own, so one that fails or hangs is told and the others
+go on. What it gave is stored as soon as it is there; run again on the same commit, `all` asks only what is missing.
+Wins and losses are stored and shown alike.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from benchmarks.asking.command import Command, Question
+from benchmarks.asking.registry import COMMANDS
+from benchmarks.bench_table import Stored, insert, listed, markdown, page_of, summary
+from benchmarks.environments import ROOT
+from benchmarks.errors import BenchmarkError
+from benchmarks.reporting import circumstances, questions_of
+
+STORED: Final = ROOT / "docs" / "benchmarks.json"
+QUICK_STORED: Final = ROOT / "build" / "bench" / "quick.json"
+FOLDER: Final = ROOT / "build" / "bench"
+PATIENCE: Final = 5.0  # times the minutes that a question takes, before it counts as hanging
+LEAST_PATIENCE: Final = 20.0  # minutes
+
+
+def chosen(only: Sequence[str], *, earlier: bool) -> list[tuple[Command, Question]]:
+    """All questions, or those of `only`: commands, or `command.question`. Some have an answer only beside an earlier
+    state of the code.
+
+    >>> [question.name for _, question in chosen(["lanes", "asof.best"], earlier=False)]
+    ['best', 'overload']
+    """
+    names = [name for command in COMMANDS.values() for name in (command.name, *map(_dotted(command), command.names))]
+    questions_of(only, names)
+    return [
+        (command, question)
+        for command in COMMANDS.values()
+        for question in command.questions
+        if not only or {command.name, _dotted(command)(question.name)} & set(only)
+        if earlier or not question.earlier or _dotted(command)(question.name) in only
+    ]
+
+
+def _dotted(command: Command) -> Any:
+    return lambda name: f"{command.name}.{name}"
+
+
+def list_questions(console: Console) -> None:
+    """`streamjoin bench list`: minutes are those of the last full run, if there was one, and guesses otherwise."""
+    console.print(listed(list(COMMANDS.values()), read(STORED)))
+
+
+def run_all(
+    console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None, again: bool, against: str
+) -> bool:
+    """`streamjoin bench all`: whether every question had an answer. Missed goals are answers."""
+    path = json_path or (QUICK_STORED if quick else STORED)
+    asked = chosen(only, earlier=bool(against))
+    stored, around = read(path), circumstances([])
+    minutes = sum(question.minutes for _, question in asked)
+    if quick:
+        console.print("[yellow]Quick run: small sizes, to see that everything works. Not a measurement.[/]")
+    else:
+        console.print(f"{len(asked)} questions, about {minutes:.0f} minutes.", highlight=False)
+    for number, (command, question) in enumerate(asked, 1):
+        key = _dotted(command)(question.name)
+        if not again and _answered(stored.get(key), around["commit"], quick):
+            console.print(f"{number}/{len(asked)} {key}: there already", style="dim", highlight=False)
+            continue
+        console.print(f"{number}/{len(asked)} {key} ...", style="dim", highlight=False)
+        stored[key] = {**around, **ask(command, question, quick=quick, against=against)}
+        write(path, stored, quick=quick)
+        _tell(console, key, stored[key])
+    console.print(*summary(stored), sep="\n", highlight=False, soft_wrap=True)
+    console.print(f"figures: {path}; page: {_page(path)}", highlight=False, soft_wrap=True)
+    return not any(stored[_dotted(command)(question.name)].get("error") for command, question in asked)
+
+
+def _answered(found: dict[str, Any] | None, commit: str, quick: bool) -> bool:
+    """Whether it was asked of this commit; that figures have been written since does not matter."""
+    if found is None or found.get("error") or found["quick"] != quick:
+        return False
+    return bool(found["commit"].removesuffix("-dirty") == commit.removesuffix("-dirty"))
+
+
+def ask(command: Command, question: Question, *, quick: bool, against: str = "") -> dict[str, Any]:
+    """One question, in a process of its own: its verdicts, minutes, and an error if there was one."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    log = FOLDER / f"{command.name}.{question.name}.log"
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="streamjoin-bench-all-") as folder:
+        figures = Path(folder) / "figures.json"
+        run = [sys.executable, "-c", "from streamjoin.cli import main; main()", "bench", command.name]
+        run += ["--json", str(figures)]
+        run += ["--only", question.name] if len(command.questions) > 1 else []
+        run += ["--quick"] if quick else []
+        run += ["--repetitions", "1"] if quick and command.repeated else []
+        run += ["--against", against] if against and command.name == "house" else []
+        patience = 60 * max(LEAST_PATIENCE, PATIENCE * question.minutes)
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                run, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, env=_environment()
+            )
+            try:
+                code = process.wait(timeout=patience)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # it and what it has started: a session of its own
+                process.wait()
+                code = None
+        found = json.loads(figures.read_text()) if figures.is_file() else {}
+    result = {
+        "quick": quick, "minutes": (time.monotonic() - start) / 60, "verdicts": found.get("verdicts", []),
+        "peers": found.get("peers", []), "error": "",
+    }  # fmt: skip
+    if code is None:
+        result["error"] = f"no answer after {patience / 60:.0f} minutes"
+    elif code:
+        lines = [line.strip() for line in log.read_text().splitlines() if line.strip()]
+        result["error"] = lines[-1] if lines else f"exit code {code}"
+    return result
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
+
+
+def _tell(console: Console, key: str, found: dict[str, Any]) -> None:
+    if found["error"]:
+        console.print(f"  [red]failed: {found['error']}[/] (build/bench/{key}.log)", highlight=False, soft_wrap=True)
+    met = sum(verdict["met"] for verdict in found["verdicts"])
+    console.print(f"  {met} of {len(found['verdicts'])} goals met, {found['minutes']:.1f} minutes", highlight=False)
+
+
+def read(path: Path) -> Stored:
+    """What is stored, or nothing."""
+    if not path.is_file():
+        return {}
+    stored: Stored = json.loads(path.read_text())["questions"]
+    return stored
+
+
+def write(path: Path, stored: Stored, *, quick: bool) -> None:
+    """The figures, in the order of the registry, and the page beside them."""
+    order = {_dotted(command)(name): None for command in COMMANDS.values() for name in command.names}
+    ordered = {key: stored[key] for key in order if key in stored}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"questions": ordered}, indent=1) + "\n")
+    _page(path).parent.mkdir(parents=True, exist_ok=True)
+    _page(path).write_text(page_of(list(COMMANDS.values()), ordered, quick=quick))
+
+
+def _page(path: Path) -> Path:
+    return FOLDER / ("quick.html" if path == QUICK_STORED else f"{path.stem}.html")
+
+
+def show_table(console: Console, *, json_path: Path | None, into: Path | None) -> None:
+    """`streamjoin bench table`: the stored figures as Markdown, printed or put into a file between its marks."""
+    path = json_path or STORED
+    stored = read(path)
+    if not stored:
+        raise BenchmarkError(f"there are no figures in {path}", hint="make them with ./sj bench all")
+    text = markdown(list(COMMANDS.values()), stored)
+    if into is None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    else:
+        into.write_text(insert(into.read_text(), text, into.name))
+        console.print(f"{into}: {len(text.splitlines())} lines", highlight=False)

@@ -1,0 +1,145 @@
+"""All questions as tables: what there is, what came out in Markdown between marks in a file, and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rich.table import Table as Shown
+
+from benchmarks.asking.command import Command, Question
+from benchmarks.errors import BenchmarkError
+from streamjoin.reporting.page import Part, Section, Table, page
+
+Stored = dict[str, dict[str, Any]]  # by `command.question`
+BEGIN: Final = "<!-- benchmarks: made by `./sj bench table --into README.md` from docs/benchmarks.json -->"
+END: Final = "<!-- benchmarks: end -->"
+HEADINGS: Final = ("workload", "beside", "measured", "goal", "met")
+
+
+def listed(commands: Sequence[Command], stored: Stored) -> Shown:
+    """Every question: what it asks, beside whom, its goals and its minutes."""
+    table = Shown(title="streamjoin bench COMMAND --only QUESTION; all of them: streamjoin bench all")
+    for heading in ("command", "question", "what it asks", "beside", "goal"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("minutes", justify="right")
+    total = 0.0
+    for command in commands:
+        for number, question in enumerate(command.questions):
+            found = stored.get(f"{command.name}.{question.name}")
+            measured = found is not None and not found["quick"] and not found["error"]
+            minutes = found["minutes"] if found is not None and measured else question.minutes
+            total += 0 if question.earlier else minutes
+            table.add_row(
+                command.name if not number else "", question.name, question.asks, question.rivals, question.goal,
+                f"{minutes:.1f}" if measured else f"~{minutes:g}",
+            )  # fmt: skip
+    table.add_row("", "", "all that need no earlier state of the code", "", "", f"{total:.0f}", style="bold")
+    table.caption = "~: a guess for two cores; the others took so long in the last full run"
+    return table
+
+
+def summary(stored: Stored) -> list[str]:
+    """How many goals were met, and which were not."""
+    verdicts = [verdict for found in stored.values() for verdict in found["verdicts"]]
+    failed = [f"{key} ({found['error']})" for key, found in stored.items() if found["error"]]
+    missed = [
+        f"{key}: {verdict['question']}, {verdict['text']}, goal {bound(verdict)}"
+        for key, found in stored.items()
+        for verdict in found["verdicts"]
+        if not verdict["met"]
+    ]
+    lines = [f"{len(verdicts) - len(missed)} of {len(verdicts)} goals met."]
+    lines += [f"Missed: {each}." for each in missed]
+    return lines + [f"No answer: {each}." for each in failed]
+
+
+def bound(verdict: dict[str, Any]) -> str:
+    """A goal in words.
+
+    >>> bound({"target": 1500.0, "at_most": True})
+    'at most 1,500'
+    """
+    target = verdict["target"]
+    number = f"{target:,.0f}" if abs(target) >= 1000 else f"{target:g}"
+    return f"at {'most' if verdict['at_most'] else 'least'} {number}"
+
+
+def markdown(commands: Sequence[Command], stored: Stored) -> str:
+    """One table of all goals, what was measured, and whether they are met; missed ones are listed above it too."""
+    lines = [*circumstances_of(stored), ""]
+    first, *missed = summary(stored)
+    lines += [first, *(f"- {each}" for each in missed), ""]
+    lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS))]
+    lines += [_row(cells) for command in commands for cells in rows_of(command, stored)]
+    return "\n".join(lines) + "\n"
+
+
+def rows_of(command: Command, stored: Stored) -> Iterator[tuple[str, ...]]:
+    """A line for each goal of a command's questions that have been asked; and for a question that had no answer."""
+    for question in command.questions:
+        found = stored.get(f"{command.name}.{question.name}")
+        if found is None:
+            continue
+        for verdict in found["verdicts"]:
+            yield (
+                _workload(command, question, verdict["question"]),
+                question.rivals,
+                verdict["text"],
+                bound(verdict),
+                ("yes" if verdict["met"] else "**no**"),
+            )
+        if found["error"]:
+            yield f"{command.name} {question.name}", question.rivals, found["error"], question.goal, "no answer"
+
+
+def _workload(command: Command, question: Question, verdict: str) -> str:
+    """Without saying the question twice."""
+    return f"{command.name}: {verdict}" if question.name in verdict else f"{command.name} {question.name}: {verdict}"
+
+
+def circumstances_of(stored: Stored) -> list[str]:
+    """The machine, the dates and the commits of what is stored."""
+
+    def all_of(name: str) -> str:
+        return ", ".join(dict.fromkeys(str(found[name]) for found in stored.values()))
+
+    dates = sorted(found["started"][:10] for found in stored.values())
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    hours = sum(found["minutes"] for found in stored.values()) / 60
+    quick = " Quick run: sizes are so small that nothing here is a measurement." if _any_quick(stored) else ""
+    return [f"{all_of('machine')}; {when}; commit {all_of('commit')}; {hours:.1f} hours in all.{quick}"]
+
+
+def _any_quick(stored: Stored) -> bool:
+    return any(found["quick"] for found in stored.values())
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def insert(text: str, table: str, name: str) -> str:
+    """Put the table between the marks of a file.
+
+    >>> insert(f"a\\n{BEGIN}\\nold\\n{END}\\nb\\n", "new\\n", "README.md").splitlines()[2]
+    'new'
+    """
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise BenchmarkError(f"{name} has no place for the table", hint=f"put the lines {BEGIN} and {END} there")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table}{END}{after}"
+
+
+def page_of(commands: Sequence[Command], stored: Stored, *, quick: bool) -> str:
+    """The same as a page, a section for each command."""
+    lead: list[Part] = [*circumstances_of(stored), *summary(stored)]
+    if quick:
+        lead.insert(0, "Quick run: sizes are so small that nothing here is a measurement.")
+    sections = []
+    for command in commands:
+        rows = [tuple(cell.replace("**", "") for cell in cells) for cells in rows_of(command, stored)]
+        if rows:
+            sections.append(Section(command.name, [Table(HEADINGS, rows)]))
+    return page("Benchmarks: every question, beside what users would pick instead", sections, lead)
