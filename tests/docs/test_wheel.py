@@ -70,7 +70,7 @@ def test_commands_work_or_say_what_they_need(env: dict[str, str], tmp_path: Path
         )
 
     assert called("version").stdout == f"streamjoin {sj.__version__}\n"
-    for words in (["bench", "kernels", "--quick"], ["chaos"]):
+    for words in (["bench", "kernels", "--quick"], ["chaos"], ["reproduce", "--quick"]):
         refused = called(*words)
         assert refused.returncode == 2
         assert f"Hint: run ./sj {words[0]} in a checkout of streamjoin." in refused.stderr
