@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import random
 import sys
-import tempfile
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,19 +109,7 @@ def simulate(seed: int, family: str, folder: str | Path) -> InPieces:
 
 
 def main() -> int:
-    parser = seeds.parser(__doc__)
-    parser.add_argument("--family", choices=FAMILIES)
-    options = parser.parse_args()
-    codes = []
-    for family in [options.family] if options.family else FAMILIES:
-        print(f"{family}:", flush=True)
-        codes.append(seeds.command(options, partial(_in_a_folder, family=family), lambda _: "no mismatch"))
-    return max(codes)
-
-
-def _in_a_folder(seed: int, family: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        simulate(seed, family, folder)
+    return seeds.in_folders(__doc__, FAMILIES, simulate)
 
 
 if __name__ == "__main__":

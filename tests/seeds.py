@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 MOST_FAILURES = 10  # of a command, which then ends
@@ -51,3 +53,22 @@ def command(options: argparse.Namespace, simulate: Callable[[int], Any], told: C
                 break
     print(f"{runs} runs, {failures} mismatches, {time.monotonic() - started:.1f} s", flush=True)
     return 1 if failures else 0
+
+
+def in_folders(
+    doc: str | None, families: Iterable[str], simulate: Callable[[int, str, str], Any], runs: int = 2000
+) -> int:
+    """The command of a simulator with several families of cases, each of which has a folder of its own."""
+    names, made = list(families), parser(doc, runs)
+    made.add_argument("--family", choices=names)
+    options = made.parse_args()
+
+    def in_a_folder(family: str, seed: int) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            simulate(seed, family, folder)
+
+    codes = []
+    for family in [options.family] if options.family else names:
+        print(f"{family}:", flush=True)
+        codes.append(command(options, partial(in_a_folder, family), lambda _: "no mismatch"))
+    return max(codes)

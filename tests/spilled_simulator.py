@@ -9,7 +9,6 @@ After each micro-batch buckets may be moved, as ever; then files are found again
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -40,19 +39,7 @@ def simulate(seed: int, family: str, folder: str | Path) -> None:
 
 
 def main() -> int:
-    parser = seeds.parser(__doc__, runs=200)
-    parser.add_argument("--family", choices=FAMILIES)
-    options = parser.parse_args()
-    codes = []
-    for family in [options.family] if options.family else FAMILIES:
-        print(f"{family}:", flush=True)
-        codes.append(seeds.command(options, partial(_in_a_folder, family=family), lambda _: "no mismatch"))
-    return max(codes)
-
-
-def _in_a_folder(seed: int, family: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        simulate(seed, family, folder)
+    return seeds.in_folders(__doc__, FAMILIES, simulate, runs=200)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.algebra import Rows
-from streamjoin.operators import Judging, NegativeJoin, Pmj, TemporalJoin
+from streamjoin.operators import Judging, NegativeJoin, Pmj, TemporalJoin, Tpmj
 from streamjoin.plan.describing import Told, describe_operator
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
 from streamjoin.plan.wording import (
@@ -119,7 +119,7 @@ def _memory(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
 
 def _without_pmj(stage: Stage) -> Iterator[tuple[str, str]]:
     """Of a batch, why a stage with joins does not run by merging sorted runs."""
-    joins = [node.config for node in stage.nodes if node.areas and not isinstance(node.config, Pmj)]
+    joins = [node.config for node in stage.nodes if node.areas and not isinstance(node.config, Pmj | Tpmj)]
     if not joins:
         return
     yield "not by pmj", f"{_why_not_pmj(joins[0])}: rows go through sweep areas, as in a stream"
