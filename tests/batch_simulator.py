@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from streamjoin.operators import Pmj
 from streamjoin.operators.pmj import Budget
 from streamjoin.plan.lowering import lower
 from streamjoin.runtime.lateness import Complete
+from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage, Stage
 from tests import oracle, seeds
 from tests.in_process import _travelled
@@ -41,6 +43,12 @@ class InPieces(InProcess):
             bucket, f"{self.folder}/{number}-{bucket}"
         )
         return self.running[number, bucket]
+
+    def travelled(self, packets: Iterable[Packet]) -> list[Packet]:
+        """They come in any order, the inputs mixed."""
+        come = list(packets)
+        self.rng.shuffle(come)
+        return come
 
     def figure(self, name: str) -> int:
         """A figure, summed over all operators."""
@@ -63,6 +71,8 @@ def draw_case(seed: int, family: str) -> Case:
     """A case of a family, over inputs that have ended."""
     case, rng = FAMILIES[family](seed), random.Random(seed + 7)
     call = replace(case.call, late=("drop", "drop"), lateness=(Complete(), Complete()))
+    if case.chosen is None and rng.random() < 0.6:  # what PMJ is for
+        call = replace(call, how="inner", emit="eager")
     restricted = bool(call.keys or call.predicates)
     if call.windowed and call.outer == "row" and restricted and rng.random() < 0.3:
         call = replace(call, windows=(None, None), cell=call.cell if call.predicates else None)
