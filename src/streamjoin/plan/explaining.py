@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.algebra import Rows
-from streamjoin.operators import Judging, NegativeJoin, Pmj, TemporalJoin
+from streamjoin.operators import Judging, NegativeJoin, Pmj, TemporalJoin, Tpmj
 from streamjoin.plan.describing import Told, describe_operator
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
 from streamjoin.plan.wording import (
@@ -106,6 +106,8 @@ def _idle(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
     if idle_after is not None and plan.streaming:
         looked = "timers look for it" if plan.timers else "looked at when any input delivers"
         yield "idle", f"after {in_units(idle_after, pa.timestamp('us'))}, {looked}"
+    if plan.timers and any(isinstance(node.config, Tpmj) for stage in plan.stages for node in stage.nodes):
+        yield "timers", "merges go on when nothing comes"
 
 
 def _memory(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
