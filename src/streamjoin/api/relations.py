@@ -26,8 +26,8 @@ from streamjoin.api.arguments import (
     SchemaLike,
     gathers,
 )
-from streamjoin.api.queries import Frames, run_cql
-from streamjoin.errors import ArgumentError, CallError, UnsupportedError, near_or_all
+from streamjoin.api.queries import Frames, refuse_sorted_runs, run_cql
+from streamjoin.errors import ArgumentError, CallError, near_or_all
 from streamjoin.plan.relation import Aggregation, Difference, Distinct, Intersection, Relation, Union
 from streamjoin.spark.calls.inputs import Input, check_frame
 from streamjoin.spark.calls.options import Options, listed
@@ -107,13 +107,7 @@ def cql(
         raise CallError(
             f"cql needs a SparkSession first, got {type(spark).__name__}", hint='sj.cql(spark, "SELECT ...")'
         )
-    for name in ("algorithm", "merge"):
-        if name in streams and not hasattr(streams[name], "mapInArrow"):
-            raise UnsupportedError(
-                f"{name}={streams[name]!r} in a query: joins in sorted runs leave their results when runs are merged, "
-                "nobody knows when, and operators above them would wait for it",
-                hint="use sj.join; or memory=, with which every join of a query keeps what does not fit in files",
-            )
+    refuse_sorted_runs(streams)
     for name, value in streams.items():
         near = near_or_all(name, list(inspect.signature(cql).parameters)[2:-1], "the options are")
         if not hasattr(value, "mapInArrow") and near.startswith("did"):
