@@ -32,7 +32,7 @@ from streamjoin.runtime.stage import Stage
 from streamjoin.spark.labels import bucket_labels
 from streamjoin.spark.running import tasks
 from streamjoin.spark.running.packed import pack
-from streamjoin.spark.running.stream import idle_timer
+from streamjoin.spark.running.stream import idle_timer, work_timer
 from streamjoin.spark.running.tasks import OperateAtOnce, PackEdge, PackSource, ReadElements, numbered, unpack_rows
 from streamjoin.spark.stored import blob_cache, bucket
 from streamjoin.spark.stored.bundles import unbundled
@@ -81,6 +81,7 @@ class Store:
 
     def __init__(self) -> None:
         self.cells: dict[str, Any] = {}
+        self.timers: list[int] = []
 
     def getMapState(self, name: str, *_: Any) -> Map:  # noqa: N802
         return Map(self.cells, name)
@@ -90,6 +91,7 @@ class Store:
 
     def registerTimer(self, milliseconds: int) -> None:  # noqa: N802
         """Whoever plays the clock fires it."""
+        self.timers.append(milliseconds)
 
     def copy(self) -> Store:
         store = Store()
@@ -234,9 +236,9 @@ class Plane:
                 if file.is_file() and self.rng.random() < 0.5:
                     file.unlink()
         if stage.number not in self.processors:
-            timer = idle_timer(stage, timers=self.plan.timers)
+            idle, work = (timer(stage, timers=self.plan.timers) for timer in (idle_timer, work_timer))
             self.processors[stage.number] = StageProcessor(
-                stage, labels_after(stage), self.call, identity_of(self.plan, stage), timer
+                stage, labels_after(stage), self.call, identity_of(self.plan, stage), idle, work_timer=work
             )
         running = _travelled(self.processors[stage.number])
         running.init(stores[label])

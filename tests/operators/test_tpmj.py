@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import Band
-from streamjoin.algebra.merging import Greedy, MaxFanIn
+from streamjoin.algebra.merging import Adaptive, Greedy, MaxFanIn
 from streamjoin.operators.contract import Results
 from streamjoin.operators.tpmj import Shares, Tpmj, ValueOrder
 from streamjoin.state import Batch
@@ -84,6 +84,24 @@ def test_what_is_kept_is_told_wherever_it_lies(in_files: bool, tmp_path: Path) -
 
 
 @pytest.mark.compiled
+def test_the_faster_input_has_the_longer_runs() -> None:
+    """All inputs share the lists, so a run is as long as what came meanwhile; also after the rates have changed."""
+    shares = Shares(lists=600, pages=1000, results=10_000)
+    config = Tpmj(
+        (pa.schema([("id", pa.int64())]),) * 2, ValueOrder((0, 0), interval=True), merge=Adaptive(), memory=shares,
+        page_bytes=10, row_bytes=(1, 1), credit=0.0,
+    )  # fmt: skip
+    running, low = config.build(), np.arange(50.0)
+    for number in range(40):
+        for side, count in enumerate((10, 50) if number < 20 else (50, 10)):
+            ts = np.full(count, number)
+            rows = Batch(pa.table({"id": np.arange(count)}), ts, ts + 9, 0 * ts, (low[:count], low[:count]))
+            assert list(running.on_batch(side, rows)) == []
+            assert list(running.on_progress(side, number)) == []
+    lengths = [[run.rows for run in group.runs] for group in running.tree.groups]
+    assert lengths == [[100, 500]] * 2 + [[500, 100]] * 2
+
+
 def test_page_accesses_of_the_experiment() -> None:
     """Short streams, sparser than the document's because nobody leaves: every page of MaxFanIn is written once and read
     once; all have one result.

@@ -5,15 +5,18 @@ Those whose runs lie in files are among the queries of `test_streaming_spill`.
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from typer.testing import CliRunner
 
 import streamjoin as sj
 from streamjoin.api import stored_trees
+from streamjoin.cli import app
 from streamjoin.errors import StreamjoinError
 from tests.spark.streams import SLACK, Source, counted, random_rows
 
@@ -44,6 +47,14 @@ def test_oracle_a_stream_in_sorted_runs(spark: SparkSession, tmp_path: Path) -> 
     assert [tree.bucket for tree in trees] == [0, 1]
     kept = sum(sum(tree.waiting) + sum(sum(group.rows) for group in tree.groups) for tree in trees)
     assert kept >= 180
+    for how in ([], ["--json"]):
+        shown = CliRunner().invoke(app, ["state", str(source.checkpoint), "--tree", *how])
+        assert shown.exit_code == 0, shown.output
+        if how:
+            assert [each["bucket"] for each in json.loads(shown.stdout)] == [0, 1]
+        else:
+            assert shown.stdout.count("in memory: ") == 2
+            assert "bucket 1: results before" in shown.stdout
     source.add([rows[90:] for rows in sides])
     found = source.finished(joined)
     expected = counted(sj.join(*source.frames(streaming=False), **BY[by], **TIMED))
@@ -89,6 +100,21 @@ def test_what_is_refused(streams: list[DataFrame], case: str) -> None:
 def test_nobody_knows_when_results_leave(streams: list[DataFrame]) -> None:
     with pytest.raises(StreamjoinError, match="nobody knows when that will be"):
         sj.output_delay(sj.join(*streams, by="k", **TIMED, **MERGED))
+
+
+def test_queries_refuse_it_and_say_what_they_have_instead(spark: SparkSession, streams: list[DataFrame]) -> None:
+    text = "SELECT l.id FROM l [RANGE 8 SECONDS] JOIN r [RANGE 8 SECONDS] ON l.k = r.k"
+    given: dict[str, Any] = {"l": streams[0], "r": streams[1], "lateness": sj.Grace("5 seconds")}
+    with pytest.raises(sj.UnsupportedError, match="operators above them would wait") as refused:
+        sj.cql(spark, text, **given, emit="ordered", algorithm="tpmj")  # type: ignore[arg-type]
+    assert "memory=" in str(refused.value)
+
+
+def test_timers_go_on_with_merges_and_need_no_idle_inputs(streams: list[DataFrame]) -> None:
+    told = sj.explain(sj.join(*streams, by="k", **TIMED, **MERGED, timers=True))
+    assert "merges go on when nothing comes" in told
+    with pytest.raises(StreamjoinError, match="nothing says when an input is idle"):
+        sj.join(*streams, by="k", **TIMED, timers=True)
 
 
 def test_a_cascade_is_refused(streams: list[DataFrame]) -> None:

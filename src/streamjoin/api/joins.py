@@ -87,7 +87,8 @@ def join(
         late        rows that are later: "drop", "fail", "output" (marked `_late`), "join" (with what is still kept);
                     they are dropped by default, and join beside a recall target
         idle_after  an input that delivers nothing for so long no longer holds results back: "30 seconds"
-        timers      look for idle inputs also when nothing is delivered at all; such a query never runs dry
+        timers      look for idle inputs also when nothing is delivered at all; such a query never runs dry. With "tpmj"
+                    merges that wait go on then, too
         invalid     rows without time, or ending before they begin: "fail", "drop", or "output" (marked `_invalid`)
         suffix      for names of input 1 that occur on input 0 too; of more inputs a list, by default _2, _3, ...
         validity    the names of the result's validity columns

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from streamjoin.algebra import Validity, Window
 from streamjoin.algebra.policy import Nway, one_of
-from streamjoin.errors import CallError, UnknownColumnError
+from streamjoin.errors import CallError, UnknownColumnError, UnsupportedError
 from streamjoin.language import parse_cql
 from streamjoin.plan.multi_join import joins_at_once, meet_in_one_place
 from streamjoin.plan.relation import Query, Relation, Stream, streams_of
@@ -40,6 +40,17 @@ def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, nw
         relation = joins_at_once(relation, lambda join: meet_in_one_place(join, types))
     best = Query(relation, query.to_stream)
     return TreeCall(inputs, best, query.relation, options).run()
+
+
+def refuse_sorted_runs(streams: Mapping[str, Any]) -> None:
+    """Options of a join that a query does not take would be streams; say why it does not."""
+    for name in ("algorithm", "merge"):
+        if name in streams and not hasattr(streams[name], "mapInArrow"):
+            raise UnsupportedError(
+                f"{name}={streams[name]!r} in a query: joins in sorted runs leave their results when runs are merged, "
+                "nobody knows when, and operators above them would wait for it",
+                hint="use sj.join; or memory=, with which every join of a query keeps what does not fit in files",
+            )
 
 
 def _time_of_stream(part: Input, given: Any, by_name: bool) -> str | None:

@@ -26,7 +26,7 @@ from streamjoin.api.arguments import (
     SchemaLike,
     gathers,
 )
-from streamjoin.api.queries import Frames, run_cql
+from streamjoin.api.queries import Frames, refuse_sorted_runs, run_cql
 from streamjoin.errors import ArgumentError, CallError, near_or_all
 from streamjoin.plan.relation import Aggregation, Difference, Distinct, Intersection, Relation, Union
 from streamjoin.spark.calls.inputs import Input, check_frame
@@ -107,6 +107,7 @@ def cql(
         raise CallError(
             f"cql needs a SparkSession first, got {type(spark).__name__}", hint='sj.cql(spark, "SELECT ...")'
         )
+    refuse_sorted_runs(streams)
     for name, value in streams.items():
         near = near_or_all(name, list(inspect.signature(cql).parameters)[2:-1], "the options are")
         if not hasattr(value, "mapInArrow") and near.startswith("did"):

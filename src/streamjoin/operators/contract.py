@@ -201,6 +201,15 @@ class Operator(ABC):
     def on_progress(self, number: int, time: int) -> Iterator[Output]:
         """An input's progress has reached `time`."""
 
+    def on_idle(self) -> Iterator[Output]:
+        """Nothing comes just now: a part of the work that was put off (see `owes`). Most operators put off nothing."""
+        yield from ()
+
+    @property
+    def owes(self) -> bool:
+        """Whether work has been put off that could be done while nothing comes."""
+        return False
+
     @abstractmethod
     def on_end(self) -> Iterator[Output]:
         """All inputs have ended."""

@@ -106,6 +106,8 @@ def _idle(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
     if idle_after is not None and plan.streaming:
         looked = "timers look for it" if plan.timers else "looked at when any input delivers"
         yield "idle", f"after {in_units(idle_after, pa.timestamp('us'))}, {looked}"
+    if plan.timers and any(isinstance(node.config, Tpmj) for stage in plan.stages for node in stage.nodes):
+        yield "timers", "merges go on when nothing comes"
 
 
 def _memory(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:

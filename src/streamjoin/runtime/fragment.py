@@ -162,6 +162,16 @@ class Fragment:
         for at in range(len(self.nodes)):
             yield from self._enter(at, batches)
 
+    def idle(self) -> Iterator[Output]:
+        """Nothing comes just now: operators do some of what they have put off."""
+        for at, operator in enumerate(self.operators):
+            yield from self._emit(at, operator.on_idle())
+
+    @property
+    def owes(self) -> bool:
+        """Whether some operator has put work off."""
+        return any(operator.owes for operator in self.operators)
+
     def end(self) -> Iterator[Output]:
         """Nothing comes any more."""
         for at, (node, operator) in enumerate(zip(self.nodes, self.operators, strict=True)):

@@ -108,11 +108,15 @@ class RunningStage:
             else:
                 self.put_aside[uuid.uuid4().hex] = packet
 
-    def tick(self, clock: int) -> Iterator[Packet]:
-        """Nothing has come, and it is so late now."""
+    def tick(self, clock: int | None, *, idle: bool = False) -> Iterator[Packet]:
+        """Nothing has come, and it is so late now; None: that says nothing of inputs. `idle`: there is time for what
+        has been put off.
+        """
         self._count_anew()
-        self.intake.tick(clock)
-        for output in self.fragment.run({}, {}, self.intake.progress()):
+        if clock is not None:
+            self.intake.tick(clock)
+        outputs = self.fragment.idle() if idle else iter(())
+        for output in chain(outputs, self.fragment.run({}, {}, self.intake.progress())):
             yield from self.outlet.send(output)
         yield from self._move()
 

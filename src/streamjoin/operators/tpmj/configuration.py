@@ -20,7 +20,8 @@ corrections that brute force asked for.
 
 Merging is cooperative and deterministic: after each micro-batch as many steps as a credit pays for, which grows by
 three times the bytes that came; then the merge waits where it is. Above twice the fan-in of groups on one level it goes
-on without credit. A micro-batch that is run again gives the same rows.
+on without credit. Where timers look after it, a moment in which nothing comes pays what has been borrowed that way, and
+as much as a full list does. A micro-batch that is run again gives the same rows.
 
 Needs  a common order of the values (see `order`), known ends, no late rows that join
 Cost   sorting what comes; then log_F(state / memory) copies of a row until it ends. Memory: lists, a page of each run

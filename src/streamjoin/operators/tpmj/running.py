@@ -124,6 +124,15 @@ class RunningTpmj(Operator):
         yield from self._leaving(self.tree.work(credit))
         self._count_disk()
 
+    def on_idle(self) -> Iterator[Output]:
+        if self.owes:
+            self.tree.credit = max(0.0, self.tree.credit)  # what compulsory merges have borrowed while rows came
+            yield from self.work(self.config.credit * self.shares.lists)
+
+    @property
+    def owes(self) -> bool:
+        return self.config.credit > 0 and self.tree.owes
+
     def on_end(self) -> Iterator[Output]:
         tree = self.tree
         yield from self._leaving(tree.complete())

@@ -84,11 +84,21 @@ class Tree:
                 return
             yield from self._step()
 
-    def _begin(self) -> bool:
+    @property
+    def owes(self) -> bool:
+        """Whether there is a merge that waits for credit, begun or not."""
+        return self.merge is not None or self._next() is not None
+
+    def _next(self) -> Block | None:
+        """The groups to be merged next, if any."""
         levels = [group.level for group in self.groups]
         block = self.config.merge.choose(levels, self.fan_in, self.load)
         if block is None and self._compulsory():
             block = 0, min(self.fan_in, len(self.groups))
+        return block
+
+    def _begin(self) -> bool:
+        block = self._next()
         if block is None:
             return False
         self.start(block)

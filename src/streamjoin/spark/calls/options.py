@@ -103,7 +103,7 @@ class Options:
         if not isinstance(self.timers, bool):
             raise CallError(f"timers must be True or False, got {self.timers!r}")
         if self.idle_after is None:
-            if self.timers:
+            if self.timers and not self.puts_off:
                 raise CallError(
                     "timers=True looks for idle inputs, and nothing says when an input is idle",
                     hint='give idle_after="30 seconds"',
@@ -113,6 +113,11 @@ class Options:
         if ticks <= 0:
             raise CallError(f"idle_after must be positive, got {self.idle_after!r}", hint='idle_after="30 seconds"')
         return ticks
+
+    @property
+    def puts_off(self) -> bool:
+        """Whether there is work that can wait until nothing comes, which timers then look after."""
+        return False
 
     def memory_bytes(self, session: SparkSession) -> int | None:
         """How much memory state may use in each Python process: as given, as the session says, or without limit."""
@@ -151,6 +156,10 @@ class Joining(Options):
     new_priority: Any = None
     algorithm: str = "auto"
     merge: Any = None
+
+    @property
+    def puts_off(self) -> bool:
+        return self.algorithm == "tpmj"
 
     def strategy(self) -> MergeStrategy | None:
         """How sorted runs are merged; None where state is kept in sweep areas."""

@@ -10,13 +10,14 @@ buckets for the first micro-batch. It is frozen then. A stage that reads nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StructField, StructType
 
 from streamjoin.operators.judging import Judging
+from streamjoin.operators.tpmj import Tpmj
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.physical import PhysicalPlan, Source
 from streamjoin.runtime.recall import RecallSide
@@ -32,6 +33,9 @@ from streamjoin.spark.running.urgent import Handler
 from streamjoin.spark.stored.processor import StageProcessor
 from streamjoin.spark.told import knowing
 from streamjoin.spark.typing import spark_schema
+
+# Milliseconds without rows, after which a join does some of the work that it has put off: a merge of sorted runs.
+WORK_TIMER: Final = 200
 
 
 class StreamInterpreter(Interpreter):
@@ -73,7 +77,7 @@ class StreamInterpreter(Interpreter):
         timers = self.plan.timers and any(c.from_source for each in stage.inputs for c in each.channels)
         processor = StageProcessor(
             stage, self.labels_after(stage), self.call, identity_of(self.plan, stage), idle_timer(stage, timers=timers),
-            self.handler_of(stage),
+            self.handler_of(stage), work_timer(stage, timers=timers),
         )  # fmt: skip
         done = given.groupBy("label").transformWithStateInPandas(
             processor,
@@ -96,3 +100,8 @@ class StreamInterpreter(Interpreter):
 def idle_timer(stage: Stage, *, timers: bool) -> int | None:
     """After how many milliseconds a timer looks for idle inputs; None without timers."""
     return -(-stage.idle_after // 1000) if timers and stage.idle_after is not None else None
+
+
+def work_timer(stage: Stage, *, timers: bool) -> int | None:
+    """After how many milliseconds a timer looks after work that was put off; None where nobody puts any off."""
+    return WORK_TIMER if timers and any(isinstance(node.config, Tpmj) for node in stage.nodes) else None

@@ -60,6 +60,7 @@ class Remembered:
     stored: Shelf = field(default_factory=Shelf)
     bytes: int = 0  # what it keeps
     call: str | None = None  # a digest of the call that is stored with it
+    due: int | None = None  # when a timer looks after what has been put off, in milliseconds
 
 
 # By the state's name: of each state a worker keeps what it has seen last, be it outdated, and never more than that.
@@ -111,7 +112,8 @@ class Bucket:
     """One stage of a streaming plan, over the state variables of whichever bucket Spark has just chosen.
 
     `name` is the processor's: no other has it. `call` is what is stored of the plan, `identity` what the state depends
-    on, by name; with `idle_timer`, in milliseconds, a timer looks for idle inputs when nothing comes.
+    on, by name; with `idle_timer`, in milliseconds, a timer looks for idle inputs when nothing comes, and with
+    `work_timer` one does what has been put off.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Bucket:
     idle_timer: int | None
     variables: StateVariables
     urgent: Handler | None = None
+    work_timer: int | None = None
 
     def take(self, rows: Any, clock: Clock) -> Iterator[pd.DataFrame]:
         """One micro-batch."""
@@ -129,7 +132,7 @@ class Bucket:
         known, read = self._load(packets[0].bucket)
         if self.idle_timer is not None:
             self.variables.handle.registerTimer(clock() + self.idle_timer + 1)
-        yield from self._run(known, known.stage.take(packets), read)
+        yield from self._run(known, known.stage.take(packets), read, clock)
 
     def put(self, rows: Any) -> None:
         """Rows of a static input, before the first micro-batch."""
@@ -141,12 +144,23 @@ class Bucket:
     def tick(self, clock: Clock) -> Iterator[pd.DataFrame]:
         """Nothing has come for a while."""
         known, read = self._load(None)
-        if known.stage.intake.has_seen(clock() * 1000):
-            remember(known)  # rows came in this micro-batch, and brought its clock along
+        # Rows that came in this micro-batch brought its clock along.
+        looks = self.idle_timer is not None and not known.stage.intake.has_seen(clock() * 1000)
+        # And after them comes another timer: this one is for a moment in which nothing comes.
+        works = known.due is not None and known.due <= clock()
+        if not looks and not works:
+            remember(known)
             return
-        yield from self._run(known, known.stage.tick(clock() * 1000), read)
+        yield from self._run(known, known.stage.tick(clock() * 1000 if looks else None, idle=works), read, clock)
 
-    def _run(self, known: Remembered, packets: Iterator[Packet], read: int) -> Iterator[pd.DataFrame]:
+    def _look_after_work(self, known: Remembered, clock: Clock) -> None:
+        """A timer while work has been put off, and none otherwise. An earlier one finds that it is not due."""
+        known.due = None
+        if self.work_timer is not None and known.stage.fragment.owes:
+            known.due = clock() + self.work_timer
+            self.variables.handle.registerTimer(known.due)
+
+    def _run(self, known: Remembered, packets: Iterator[Packet], read: int, clock: Clock) -> Iterator[pd.DataFrame]:
         joining, rows = 0, Packing(self.labels)
         packets = telling(packets, self.stage, self.urgent, _micro_batch())
         while True:
@@ -157,6 +171,7 @@ class Bucket:
                 break
             yield from rows.add(packet)
         began, figures = perf_counter_ns(), known.stage.figures()
+        self._look_after_work(known, clock)
         self._save(known, figures)
         took = {"read_us": read // 1000, "join_us": joining // 1000, "write_us": (perf_counter_ns() - began) // 1000}
         yield from rows.add(Packet(known.bucket, 0, "figures", figures | took))
@@ -189,8 +204,9 @@ class Bucket:
                 keep_named(scratch, snapshot.manifest)
             running.restore(snapshot)
             remembered = Remembered(
-                manifest["state"], *current, manifest["bucket"], running, shelf, call=manifest.get("call")
-            )
+                manifest["state"], *current, manifest["bucket"], running, shelf,
+                call=manifest.get("call"), due=manifest.get("due"),
+            )  # fmt: skip
         return remembered, perf_counter_ns() - began
 
     def _scratch(self, state: str) -> str | None:
@@ -224,6 +240,7 @@ class Bucket:
             "values": shelf.values,
             "blobs": shelf.blobs,
             "identity": self.identity,
+            **({} if known.due is None else {"due": known.due}),
             **snapshot.manifest,
         }
         self.variables.manifest.update((json.dumps(manifest),))

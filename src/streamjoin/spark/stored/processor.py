@@ -49,11 +49,12 @@ class StageProcessor(StatefulProcessor):
         identity: dict[str, str],
         idle_timer: int | None = None,
         urgent: Any = None,
+        work_timer: int | None = None,
     ) -> None:
         # A query that is started again may ask for another lateness or function, and meet a worker that has the old.
         self.name = uuid.uuid4().hex
         self.stage = cloudpickle.dumps(stage)  # type: ignore[no-untyped-call]
-        self.labels, self.idle_timer = labels, idle_timer
+        self.labels, self.idle_timer, self.work_timer = labels, idle_timer, work_timer
         self.call = json.dumps({**call, "stage": stage.number, "identity": identity})
         self.identity = identity
         self.urgent = cloudpickle.dumps(urgent)  # type: ignore[no-untyped-call]
@@ -75,7 +76,9 @@ class StageProcessor(StatefulProcessor):
             stage = pickle.loads(self.stage)
             call, identity = self.call, self.identity
             urgent = pickle.loads(self.urgent)
-            self.loaded = Bucket(self.name, stage, self.labels, call, identity, self.idle_timer, self.variables, urgent)
+            self.loaded = Bucket(
+                self.name, stage, self.labels, call, identity, self.idle_timer, self.variables, urgent, self.work_timer
+            )
         return self.loaded
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
