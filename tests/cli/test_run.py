@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -326,3 +327,32 @@ def test_the_commands_of_the_guide_to_moving(
     assert ": 8 rows in, 3 rows out, 0 late" in begun
     assert spread == f"{tmp_path}/moved.checkpoint: 8 buckets over 4 partitions\n"
     assert went_on == "No micro-batch: there was nothing new to read.\n"
+
+
+# -- reports -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_report_is_written_at_the_end_and_after_an_error(spark: SparkSession, folder: Path) -> None:
+    write_job(folder, late="fail")
+    result = run(folder, "--available-now", "--files-per-batch", "1", "--report", str(folder / "report.html"), "--live")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^live: http://127\.0\.0\.1:\d+/$", result.output, re.MULTILINE)
+    assert f"report: {folder}/report.html" in result.output
+    text = (folder / "report.html").read_text()
+    assert "<b>9</b><span>rows in</span>" in text
+    assert f"S={folder}/S" in text
+
+    add_file(folder / "R", R_FILES[2])
+    failed = run(folder, "--available-now", "--report", str(folder / "failed.html"))
+    assert failed.exit_code == 1
+    assert f"report: {folder}/failed.html" in failed.output
+    said = failed.output.splitlines()[-1].removeprefix("error: ").partition(" Hint")[0]
+    text = (folder / "failed.html").read_text()
+    assert ": failed</title>" in text
+    assert escape(said) in text
+    assert "at org.apache.spark" not in text
+
+
+def test_reports_that_cannot_be_are_refused(folder: Path) -> None:
+    assert refused(folder, "--report", str(folder)).startswith(f"--report must be a file, and {folder} is a folder")
+    assert refused(folder, "--live-port", "4000").startswith("--live-port is for a live page")

@@ -5,6 +5,7 @@ from streamjoin.api.comparing import true_recall
 from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
 from streamjoin.api.prioritising import deprioritise, lane_limit, lanes, prioritise
 from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, reorder, union
+from streamjoin.api.reporting import report
 from streamjoin.api.watching import checkpoint, explain, finish, output_delay, progress
 from streamjoin.spark.figures import from_progress
 from streamjoin.spark.jobs import (
@@ -53,6 +54,7 @@ __all__ = [
     "prioritise",
     "progress",
     "reorder",
+    "report",
     "session",
     "true_recall",
     "union",

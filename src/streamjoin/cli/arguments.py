@@ -99,6 +99,18 @@ Memory = Annotated[
     str | None,
     typer.Option(help='How much memory state may use in each Python process, "256 MB"; the rest goes to files.'),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        help="The HTML file that a report is written to at the end, also after an error; it needs no network."
+    ),
+]
+Live = Annotated[
+    bool, typer.Option("--live", help="While it runs, show the report on a page that only this machine can see.")
+]
+LivePort = Annotated[
+    int | None, typer.Option(min=1, max=65535, help="The port of the live page; by default a free one.")
+]
 Verbose = Annotated[bool, typer.Option("--verbose", help="When Spark fails, show all that it says.")]
 
 

@@ -43,9 +43,12 @@ def readable_failures(*, verbose: bool = False) -> Iterator[None]:
             raise
         if verbose:
             typer.echo(str(error), err=True)
-        raise bad_row(causes_of(error)) or StreamjoinError(
-            reason(str(error)), hint=None if verbose else "--verbose shows all of it"
-        ) from None
+        raise in_words(error, hint=None if verbose else "--verbose shows all of it") from None
+
+
+def in_words(error: BaseException, hint: str | None = None) -> StreamjoinError:
+    """An error of Spark's as one of streamjoin's, with a message of one line."""
+    return bad_row(causes_of(error)) or StreamjoinError(reason(str(error)), hint=hint)
 
 
 def from_spark(error: BaseException) -> bool:

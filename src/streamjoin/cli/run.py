@@ -21,6 +21,7 @@ from streamjoin.cli.kept import keep_shapes
 from streamjoin.cli.lanes import Measuring
 from streamjoin.cli.output import fill_log, start_query, write_held
 from streamjoin.cli.preparing import Asked, prepare
+from streamjoin.cli.reported import Reported, check_report
 from streamjoin.cli.screen import Screen, Totals
 
 POLL_SECONDS: Final = 0.2
@@ -48,6 +49,9 @@ def run(
     master: arguments.Master = None,
     buckets: arguments.Buckets = None,
     memory: arguments.Memory = None,
+    report: arguments.Report = None,
+    live: arguments.Live = False,
+    live_port: arguments.LivePort = None,
     verbose: arguments.Verbose = False,
 ) -> None:
     """Run a job over streams of files. Ctrl-C stops it after the micro-batch that is running."""
@@ -60,10 +64,15 @@ def run(
             raise CallError(
                 "run reads at least one stream", hint="--stream R=PATH, or lanes of it: --lane R:urgent=PATH"
             )
+        check_report(report, live, live_port)
         ready = prepare(asked, starts=True)
         spark, ending = ready.spark, asked.ending
         measuring = Measuring.of(batch_seconds, checkpoint, spark, asked.lanes, ready.shapes)
-        with Interrupts() as interrupts, Screen(Console()) as screen:
+        with (
+            Interrupts() as interrupts,
+            Screen(Console()) as screen,
+            Reported(report, live, live_port, settings_of(asked), screen.print) as reported,
+        ):
             if not ready.over:
                 keep_shapes(checkpoint, ready.shapes, ready.kind)
                 fill_log(out, checkpoint)
@@ -71,6 +80,7 @@ def run(
                     screen.print(measuring.describe())
                     ready = prepare(asked, starts=True, bytes_per_batch=measuring.limit)
                 query = start_query(ready.frame, out, ready.kind, checkpoint, ending.trigger_of_spark)
+                reported.follow(query, spark)
                 beside = None
                 if bad_rows is not None:
                     beside = start_bad_rows(ready.streams, bad_rows, checkpoint, ending.trigger_of_spark)
@@ -78,6 +88,7 @@ def run(
                     screen.print(measuring.describe())
                     ready = prepare(asked, starts=True, bytes_per_batch=measuring.limit)
                     query = start_query(ready.frame, out, ready.kind, checkpoint, ending.trigger_of_spark)
+                    reported.follow(query, spark)
             held = None
             if ending.finish and not interrupts.count:
                 screen.now("writing what is still held")
@@ -88,6 +99,20 @@ def run(
             screen.print(f"bad rows so far: {count_rows(spark, bad_rows):,}  ({bad_rows})")
         if ending.finish and held is None:
             screen.print("Stopped before its end, and so not finished: the same command goes on.")
+
+
+def settings_of(asked: Asked) -> dict[str, str]:
+    """What a command says of a query, for its report."""
+    said = {
+        "job": str(asked.job),
+        "streams": ", ".join(f"{name}={path}" for name, path in asked.inputs.items()),
+        "output": str(asked.out),
+        "checkpoint": str(asked.checkpoint),
+        "trigger": asked.ending.trigger or ("all that is there, once" if asked.ending.available_now else "at once"),
+    }
+    if asked.files_per_batch is not None:
+        said["files per micro-batch"] = str(asked.files_per_batch)
+    return said
 
 
 def count_rows(spark: Any, folder: Path) -> int:

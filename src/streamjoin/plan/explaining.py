@@ -7,7 +7,8 @@ they keep, the buckets, and how it leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -253,29 +254,56 @@ def _leaving(plan: PhysicalPlan, stage: Stage) -> str:
 # -- the picture -------------------------------------------------------------------------------------------------------
 
 
-def draw_plan(plan: PhysicalPlan) -> str:
-    """The plan as a mermaid flowchart: rows flow upwards, and Spark computes what stands beside an arrow."""
-    boxes, arrows = [_box("result", ["result", ", ".join(plan.sink.shape.schema.names)])], []
+@dataclass(frozen=True)
+class Box:
+    """A source, a stage or the result, in a few lines."""
+
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """Who reads a channel: the names of two boxes, and what Spark computes on the way."""
+
+    start: str
+    end: str
+    channel: int
+    told: tuple[str, ...]
+
+
+def parts_of(plan: PhysicalPlan) -> tuple[list[Box], list[Arrow]]:
+    """The plan as boxes and arrows between them; the result is the first box."""
+    boxes, arrows = [Box("result", ("result", ", ".join(plan.sink.shape.schema.names)))], []
     for number, source in enumerate(plan.sources):
-        boxes.append(_box(f"source{number}", _source(plan, source).split("; ")))
+        boxes.append(Box(f"source{number}", tuple(_source(plan, source).split("; "))))
         arrows.append(_arrow(plan, f"source{number}", source.channel, source))
     for stage in plan.stages:
         told = [describe_operator(Part(plan, stage, node)) for node in stage.nodes]
         lines = [f"{each.operator}: {each.brief}" if each.brief else each.operator for each in told]
-        boxes.append(_box(f"stage{stage.number}", [f"stage {stage.number}", *lines, _buckets(plan, stage)]))
+        boxes.append(Box(f"stage{stage.number}", (f"stage {stage.number}", *lines, _buckets(plan, stage))))
         channel = stage.outlet.way.channel
         arrows.append(_arrow(plan, f"stage{stage.number}", channel, plan.edge_of(channel)))
-    return "\n".join(["flowchart BT", *boxes, *arrows])
+    return boxes, arrows
 
 
-def _box(name: str, lines: Sequence[str]) -> str:
-    return f'    {name}["{"<br/>".join(_escaped(line) for line in lines)}"]'
-
-
-def _arrow(plan: PhysicalPlan, name: str, channel: int, at: Source | Edge | None) -> str:
+def _arrow(plan: PhysicalPlan, name: str, channel: int, at: Source | Edge | None) -> Arrow:
     reader = next((f"stage{each.number}" for each in plan.stages if channel in plan.feeders(each)), "result")
-    told = "".join(f'|"{_escaped(text)}"|' for _, text in _computed(plan, at))
-    return f"    {name} -->{told} {reader}"
+    return Arrow(name, reader, channel, tuple(text for _, text in _computed(plan, at)))
+
+
+def draw_plan(plan: PhysicalPlan) -> str:
+    """The plan as a mermaid flowchart: rows flow upwards, and Spark computes what stands beside an arrow."""
+    boxes, arrows = parts_of(plan)
+    drawn = [_box(box.name, "<br/>".join(map(_escaped, box.lines))) for box in boxes]
+    for arrow in arrows:
+        told = "".join(f'|"{_escaped(text)}"|' for text in arrow.told)
+        drawn.append(f"    {arrow.start} -->{told} {arrow.end}")
+    return "\n".join(["flowchart BT", *drawn])
+
+
+def _box(name: str, text: str) -> str:
+    return f'    {name}["{text}"]'
 
 
 def _escaped(text: str) -> str:

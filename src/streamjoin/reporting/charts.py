@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from textwrap import wrap
 from typing import Any, Final
 
 # They differ in brightness too, and are seen on white and on black.
 COLOURS: Final = ("#2f86d6", "#e07b1a", "#1f9d74", "#b65fc9", "#8a8f98", "#d94f5c", "#8a7a2f", "#5a6fd8")
 WIDTH, HEIGHT = 560, 240
+SELDOM: Final = 60  # points of a line that are drawn; more would hide it
 LETTERS: Final = 84  # of a line of words above a plot of this width
 
 
@@ -25,7 +26,7 @@ LETTERS: Final = 84  # of a line of words above a plot of this width
 class Line:
     """Points `(x, y)`, positive if axes are logarithmic, in one colour; dashed for what is claimed, not measured."""
 
-    label: str
+    label: str  # empty for the only line of a plot whose title says it
     points: Sequence[tuple[float, float]]
     colour: str | None = None  # by default one that no other line has
     dashed: bool = False
@@ -63,8 +64,9 @@ class Plot:
     @cached_property
     def spec(self) -> dict[str, Any]:
         """The plot for a page, as wide as there is room; its title and words are the page's."""
-        drawn: dict[str, Any] = self._chart("container").properties(background="transparent").to_dict()
-        return drawn
+        bare = tuple(replace(line, points=()) for line in self.lines)
+        drawn = _for_a_page(replace(self, title="", words=(), lines=bare))
+        return drawn | {"data": {"values": list(self._values())}}
 
     def _chart(self, width: Any) -> Any:
         import altair as alt
@@ -72,7 +74,8 @@ class Plot:
         scale = alt.Scale(zero=True, nice=True) if self.linear else alt.Scale(type="log", nice=True)
         labels = [line.label for line in self.lines]
         colours = [line.colour or COLOURS[number % len(COLOURS)] for number, line in enumerate(self.lines)]
-        named = alt.Legend(orient="bottom", title=None, labelLimit=280, columns=alt.ExprRef("width < 420 ? 1 : 2"))
+        columns = alt.ExprRef("width < 420 ? 1 : 2")
+        named = alt.Legend(orient="bottom", title=None, labelLimit=280, columns=columns) if any(labels) else None
         across = alt.Axis(labelFlush=True, tickCount=alt.ExprRef("width / 80"), **self._written(","))
         above: dict[str, Any] = {
             "titleAngle": 0,
@@ -99,8 +102,7 @@ class Plot:
             ],
         )
         drawn = base.mark_line(strokeWidth=2, interpolate="step-after" if self.stepped else "linear")
-        seldom = max((len(line.points) for line in self.lines), default=0) <= 60  # more would hide the lines
-        points = base.mark_point(filled=True, size=32, opacity=1 if seldom else 0).transform_filter("!datum.dashed")
+        points = base.mark_point(filled=True, size=32, opacity=1).transform_filter("datum.point")
         return alt.layer(drawn, points).properties(width=width, height=HEIGHT).configure(**_style())
 
     def _written(self, numbers: str) -> dict[str, Any]:
@@ -110,9 +112,19 @@ class Plot:
         return {"labelExpr": f"format(datum.value, '{numbers}')"} if self.linear else {"format": numbers}
 
     def _values(self) -> Iterator[dict[str, Any]]:
+        seldom = max((len(line.points) for line in self.lines), default=0) <= SELDOM
         for line in self.lines:
             for at, (x, y) in enumerate(line.points):
-                yield {"line": line.label, "x": float(x), "y": float(y), "at": at, "dashed": line.dashed}
+                yield {"line": line.label, "x": float(x), "y": float(y), "at": at, "point": seldom and not line.dashed}
+
+
+@lru_cache(maxsize=256)
+def _for_a_page(plot: Plot) -> dict[str, Any]:
+    """The specification of a plot without its points. Altair checks it, which takes longer than all the rest, and a
+    page that shows itself anew has the same plots every time.
+    """
+    drawn: dict[str, Any] = plot._chart("container").properties(background="transparent").to_dict()
+    return drawn
 
 
 def vega_lite() -> str:

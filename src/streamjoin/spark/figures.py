@@ -3,10 +3,12 @@
 Each stage sends one row of figures per bucket and micro-batch beside its results. Per micro-batch of a join:
 
     rows_in, rows_out, late             rows; marked ones count as leaving too
+    rows_of                             those of rows_in by the number of their source
     invalid                             rows without time, or ending before they begin; also where they take nobody
     ghosts                              rows that end where they begin, and are in no snapshot
     purged                              rows that nobody can meet any more
     state_rows, state_bytes, state_runs what is kept after the micro-batch, over all buckets
+    spilled_bytes                       of state_bytes, those that lie in files
     progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
                                         whatever an integer counts) that is behind the newest row of any input
     recall                              with a recall target: the `target`, the recall that is `expected`, and per
@@ -24,7 +26,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from pyspark.sql import DataFrame
@@ -38,8 +40,10 @@ from streamjoin.spark.told import knowing
 
 PREFIX: Final = "streamjoin-"
 COUNTS: Final = (
-    "rows_in", "rows_out", "late", "invalid", "ghosts", "purged", "state_rows", "state_bytes", "state_runs"
+    "rows_in", "rows_out", "late", "invalid", "ghosts", "purged", "state_rows", "state_bytes", "state_runs",
+    "spilled_bytes",
 )  # fmt: skip
+OF_SOURCE: Final = "rows_of_"
 STEPS: Final = ("pack", "read", "join", "write")
 _SUMMED: Final = (*COUNTS, *(f"{step}_us" for step in STEPS))
 # Of a recall target: the same in all buckets, and summed over them.
@@ -56,13 +60,20 @@ class Figures:
     """The figures of one join, observed part by part under a name that no other join of this program has."""
 
     def __init__(
-        self, axis: TimeAxis | None, inputs: int = 2, *, target: bool = False, prioritised: bool = False
+        self,
+        axis: TimeAxis | None,
+        inputs: int = 2,
+        *,
+        sources: Sequence[int] = (),
+        target: bool = False,
+        prioritised: bool = False,
     ) -> None:
         self.name, self.axis = f"{PREFIX}{next(_numbers)}", axis
         self.summed = (*_SUMMED, *(_KEPT if target else ()), *(("urgent",) if prioritised else ()))
         self.alike = _RECALL if target else ()
         self.times = [f"progress_{number}" for number in range(inputs)]
         self.lags = [f"lag_{number}" for number in range(inputs)]
+        self.sources = sources  # the channels of those that the join reads itself
 
     def observed(self, packed: DataFrame, part: Part) -> DataFrame:
         """The packed output of a part of the join, without the figures, which have been observed.
@@ -74,6 +85,9 @@ class Figures:
         told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
         metrics = [F.sum(f"figures.{name}").alias(name) for name in self.summed]
         metrics += [F.max(f"figures.{name}").alias(name) for name in (*self.alike, *self.times, *self.lags)]
+        for channel in self.sources if part == "pack" else ():
+            own = F.when(F.col("channel") == channel, F.col("figures.rows_in"))
+            metrics.append(F.sum(own).alias(f"{OF_SOURCE}{channel}"))
         metrics += [F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")]
         frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
         return knowing(frame.drop("figures").where("kind != 'figures'"), PACKED_SCHEMA)
@@ -126,6 +140,8 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
         return next((part[name] for part in parts if part.get(name) is not None), None)
 
     figures: dict[str, Any] = {count: total(count) for count in COUNTS}
+    sources = sorted({name for part in parts for name in part if name.startswith(OF_SOURCE)})
+    figures["rows_of"] = {int(name.removeprefix(OF_SOURCE)): total(name) for name in sources}
     axis = known("axis")
     inputs = max(2, len({name for part in parts for name in part if name.startswith("progress_")}))
     figures["progress"] = [_moment(known(f"progress_{number}"), axis) for number in range(inputs)]

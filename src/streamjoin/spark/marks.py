@@ -27,6 +27,7 @@ _STREAMING: Final = "_streamjoin_streaming"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
 _plans: dict[int, CallPlan] = {}
 _ids = itertools.count(1)
+_stages: dict[str, tuple[PhysicalPlan, int]] = {}  # by the name of their figures
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,18 @@ def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataF
     marked: Any = knowing(frame.select(*columns), schema)
     marked.__dict__ |= {_CALL: call, _STREAMING: plan.plan.streaming}
     return marked  # type: ignore[no-any-return]
+
+
+def remember_stage(figures: str, plan: PhysicalPlan, stage: int) -> None:
+    """Which stage of which plan tells its figures under this name: a running query says no more than the name."""
+    _stages[figures] = plan, stage
+    if len(_stages) > PLANS_KEPT:
+        _stages.pop(next(iter(_stages)))
+
+
+def stage_of(figures: str) -> tuple[PhysicalPlan, int] | None:
+    """The plan and the number of the stage that tells its figures under this name; None if that is forgotten."""
+    return _stages.get(figures)
 
 
 def _urgent(plan: CallPlan, column: str) -> dict[str, bool]:

@@ -25,6 +25,7 @@ from streamjoin.runtime.stage import Stage
 from streamjoin.runtime.target import Target
 from streamjoin.spark.figures import Figures
 from streamjoin.spark.labels import bucket_labels
+from streamjoin.spark.marks import remember_stage
 from streamjoin.spark.running.computing import prepared
 from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.packed import PACKED_SCHEMA
@@ -71,7 +72,11 @@ class StreamInterpreter(Interpreter):
         if self.figures is None or not court:
             target = any(isinstance(source.lateness, RecallSide) for source in self.plan.sources)
             prioritised = any(source.reading.priority is not None for source in self.plan.sources)
-            self.figures = Figures(self.plan.axis, len(stage.inputs), target=target, prioritised=prioritised)
+            sources = [c.number for each in stage.inputs for c in each.channels if c.from_source and not c.ended]
+            self.figures = Figures(
+                self.plan.axis, len(stage.inputs), sources=sources, target=target, prioritised=prioritised
+            )
+            remember_stage(self.figures.name, self.plan, stage.number)
         streams, tables = self._split(stage, packed)
         given = self.figures.observed(self.united(streams), "pack") if not court else self.united(streams)
         timers = self.plan.timers and any(c.from_source for each in stage.inputs for c in each.channels)

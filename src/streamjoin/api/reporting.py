@@ -1,0 +1,92 @@
+"""Reports of running queries: what Spark tells of them, kept, and made into a value with a page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+
+from streamjoin.errors import CallError, says_what_fits
+from streamjoin.reporting.measured import History, MicroBatch, flat
+from streamjoin.reporting.report import Report, ReportedPlan
+from streamjoin.spark.listening import Followed, Told, listening_in
+from streamjoin.spark.marks import stage_of
+
+_histories: WeakKeyDictionary[Followed, History] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+@says_what_fits
+def report(query: Any, *, settings: Mapping[str, str] | None = None, spark: SparkSession | None = None) -> Report:
+    """What a streaming query has done until now, as a value: `.html()` and `.write(path)` make a page of it, and
+    `.figures()` columns of numbers.
+
+    From the first call on the query's figures are kept by a listener of the session: Spark itself forgets all but the
+    last hundred reports. So call it once when the query has started, and again whenever you want to see one; it works
+    when the query is over, and when it has failed. A query that was stopped and goes on from its checkpoint is the same
+    query. `settings` are shown on the page beside the plan's.
+
+    >>> import tempfile, streamjoin as sj
+    >>> spark, folder = sj.session(), tempfile.mkdtemp()
+    >>> spark.createDataFrame([(1, 10), (2, 20)], "k int, ts long").write.parquet(folder + "/in")
+    >>> rows = spark.readStream.schema("k int, ts long").parquet(folder + "/in")
+    >>> joined = sj.join([rows, rows], time="ts", window=sj.Range(5), by="k", lateness=sj.Grace(0))
+    >>> query = joined.writeStream.trigger(availableNow=True).format("noop").start(checkpointLocation=folder + "/state")
+    >>> report = sj.report(query)
+    >>> query.awaitTermination()
+    >>> report = sj.report(query)
+    >>> len(report.batches), report.figures()["rows_in"], report.error
+    (1, [4.0], None)
+    >>> report.write(folder + "/report.html").stat().st_size > 100_000
+    True
+    """
+    if not hasattr(query, "recentProgress"):
+        raise CallError(
+            f"report takes a streaming query, got {type(query).__name__}",
+            hint="query = frame.writeStream. ... .start(), then sj.report(query)",
+        )
+    listening = listening_in(spark or SparkSession.active())
+    failure = query.exception()
+    followed = listening.follow(query)
+    with _lock:
+        history = _histories.setdefault(followed, History())
+        for told in listening.take(followed):
+            history.add(_batch(told))
+        batches = tuple(history.batches)
+    return Report(
+        name=query.name or f"query {str(query.id)[:8]}",
+        active=bool(query.isActive),
+        batches=batches,
+        plans=_plans(batches),
+        settings={"query": str(query.id), "run": str(query.runId), **(settings or {})},
+        error=None if failure is None else str(failure),
+    )
+
+
+def _batch(told: Told) -> MicroBatch:
+    number, seconds = int(told.figures["batch"]), float(told.figures["seconds"])
+    return MicroBatch(
+        first=number,
+        last=number,
+        began=told.began,
+        ended=told.began + seconds,
+        unseen=told.unseen,
+        took=seconds,
+        busy=seconds,
+        figures={key: value for name, join in told.figures["joins"].items() for key, value in flat(join, name)},
+        waiting=told.waiting,
+    )
+
+
+def _plans(batches: tuple[MicroBatch, ...]) -> tuple[ReportedPlan, ...]:
+    """The plans of the stages that the last micro-batch has figures of: earlier ones may be of a run before."""
+    stages: dict[int, tuple[Any, dict[str, int]]] = {}
+    for name in dict.fromkeys(key[0] for batch in batches[-1:] for key in batch.figures):
+        known = stage_of(name)
+        if known is not None:
+            plan, number = known
+            stages.setdefault(id(plan), (plan, {}))[1][name] = number
+    return tuple(ReportedPlan(plan, names) for plan, names in stages.values())

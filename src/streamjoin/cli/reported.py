@@ -1,0 +1,75 @@
+"""What `--report` and `--live` add to a run: figures kept from its start, shown while it runs, written at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import streamjoin as sj
+from streamjoin import CallError
+from streamjoin.cli.failure import from_spark, in_words
+from streamjoin.reporting.live import LivePage
+from streamjoin.reporting.report import Report
+
+
+class Reported:
+    """A run with a report, or without: then it does nothing."""
+
+    def __init__(
+        self, path: Path | None, live: bool, port: int | None, settings: Mapping[str, str], say: Callable[[str], None]
+    ) -> None:
+        self.path, self.settings, self.say = path, settings, say
+        self.query: Any = None
+        self.spark: Any = None
+        self.page = LivePage(self.report, port) if live else None
+
+    def __enter__(self) -> Reported:
+        if self.page is not None:
+            self.page.start()
+        return self
+
+    def follow(self, query: Any, spark: Any) -> Any:
+        """A query has started, or goes on; it is given back."""
+        first, self.query, self.spark = self.query is None, query, spark
+        if self.path is not None or self.page is not None:
+            self.report()
+        if first and self.page is not None:
+            self.say(f"live: {self.page.address}")
+        return query
+
+    def report(self) -> Report:
+        """What is known by now."""
+        return sj.report(self.query, settings=self.settings, spark=self.spark)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.page is not None:
+            self.page.stop()
+        if self.path is None:
+            return
+        if self.query is None:
+            self.say("report: none, because no query has started")
+            return
+        try:
+            report = self.report()
+            # Spark's own text is a stack trace in Java; what went wrong is one line of it.
+            report = report if report.error is None else replace(report, error=_words_of(error, report.error))
+            self.say(f"report: {report.write(self.path)}")
+        except Exception as failed:
+            if error is None:
+                raise
+            self.say(f"warning: the report could not be written: {failed}")  # what ended the run is said after this
+
+
+def _words_of(error: BaseException | None, said: str) -> str:
+    return said if error is None or not from_spark(error) else str(in_words(error))
+
+
+def check_report(path: Path | None, live: bool, port: int | None) -> None:
+    """Refuse what cannot be written or served, before Spark starts."""
+    if path is not None and path.is_dir():
+        raise CallError(f"--report must be a file, and {path} is a folder", hint=f"--report {path / 'report.html'}")
+    if port is not None and not live:
+        raise CallError("--live-port is for a live page", hint=f"add --live, or leave --live-port {port} out")

@@ -1,0 +1,130 @@
+"""What a query did, micro-batch by micro-batch: figures as plain numbers, few enough for a page.
+
+Spark forgets all but the last reports of a query, so whoever wants a history keeps one. A query may run for months:
+when there are too many micro-batches, two neighbours become one. Counts add up; of what is kept the later one holds.
+
+How long rows take from their arrival to the sink is not something that Spark tells. What it tells is when it looked at
+the sources, and when a micro-batch was over:
+
+    looked ---------- began ------------------ ended
+            arrival          micro-batch              latency of a row = ended - its arrival
+
+A row of a micro-batch came after the last look before it, evenly in between, and is in the sink when the micro-batch
+ends. Rows that lay there before the query began are not counted; where sources have a backlog the true latency is more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+MOST: Final = 2000  # micro-batches of a query that are kept
+# Figures that count what happened in a micro-batch. All others say how things are when it ends.
+COUNTED: Final = frozenset({"rows_in", "rows_out", "rows_of", "late", "invalid", "ghosts", "purged", "seconds"})
+COUNTED_PAIRS: Final = frozenset({("urgent", "rows")})
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """One micro-batch, or several in a row. Times in seconds since 1970; `busy` is how long they took together.
+
+    `unseen` is how long Spark had not looked at the sources before, None if that is not known, and `took` how long the
+    micro-batch took; of several in a row the longest. `figures` are by the join's name and the figure's:
+    `("streamjoin-1", "lag", "0")`. `waiting` is what the sources say still lies there.
+    """
+
+    first: int
+    last: int
+    began: float
+    ended: float
+    unseen: float | None
+    took: float
+    busy: float
+    figures: Mapping[tuple[str, ...], float]
+    waiting: Mapping[str, float] = field(default_factory=dict)
+
+    def total(self, name: str) -> float:
+        """A figure, summed over the joins."""
+        return sum(value for key, value in self.figures.items() if key[1:] == (name,))
+
+    def latency(self, share: float) -> float | None:
+        """How long it took at most for so many of its rows, from arrival to the sink; None if that is not known."""
+        return None if self.unseen is None else self.took + share * self.unseen
+
+    def followed_by(self, later: MicroBatch) -> MicroBatch:
+        """This one and the next one as one."""
+        added = {key: self.figures.get(key, 0) + later.figures.get(key, 0) for key in later.figures if counts(key)}
+        unseen = [each.unseen for each in (self, later) if each.unseen is not None]
+        return replace(
+            later,
+            first=self.first,
+            began=self.began,
+            unseen=max(unseen, default=None),
+            took=max(self.took, later.took),
+            busy=self.busy + later.busy,
+            figures={**self.figures, **later.figures, **added},
+        )
+
+
+def counts(key: tuple[str, ...]) -> bool:
+    """Whether a figure counts what happened, so that two micro-batches have the sum.
+
+    >>> counts(("streamjoin-1", "late")), counts(("streamjoin-1", "rows_of", "0")), counts(("streamjoin-1", "lag", "0"))
+    (True, True, False)
+    """
+    return key[1] in COUNTED or key[1:3] in COUNTED_PAIRS
+
+
+def flat(figures: Any, *names: str) -> Iterator[tuple[tuple[str, ...], float]]:
+    """The numbers of nested figures by their names; what is no number is left out.
+
+    >>> dict(flat({"late": 2, "lag": [1.5, None], "recall": {"target": 0.9}}, "join"))
+    {('join', 'late'): 2.0, ('join', 'lag', '0'): 1.5, ('join', 'recall', 'target'): 0.9}
+    """
+    if isinstance(figures, bool | int | float):
+        yield names, float(figures)
+    elif isinstance(figures, Mapping):
+        for name, each in figures.items():
+            yield from flat(each, *names, str(name))
+    elif isinstance(figures, list | tuple):
+        for number, each in enumerate(figures):
+            yield from flat(each, *names, str(number))
+
+
+class History:
+    """The micro-batches of one query, in order, at most so many."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most, self.batches = most, list[MicroBatch]()
+
+    def add(self, batch: MicroBatch) -> None:
+        """One more; one that is known already is left out, whoever tells it first."""
+        if self.batches and batch.last <= self.batches[-1].last:
+            return
+        self.batches.append(batch)
+        if len(self.batches) > self.most:
+            pairs = zip(self.batches[::2], self.batches[1::2], strict=False)
+            rest = self.batches[len(self.batches) // 2 * 2 :]
+            self.batches = [*(one.followed_by(two) for one, two in pairs), *rest]
+
+
+def latencies(batches: Sequence[MicroBatch], shares: Sequence[float]) -> list[float] | None:
+    """How long it took at most for such shares of all rows of these micro-batches; None if nothing is known of any.
+
+    >>> one = MicroBatch(7, 7, began=10.0, ended=12.0, unseen=10.0, took=2.0, busy=2.0, figures={("j", "rows_in"): 9.0})
+    >>> latencies([one], [0.5, 1.0])
+    [7.0, 12.0]
+    """
+    known = [batch for batch in batches if batch.unseen is not None and batch.total("rows_in")]
+    if not known:
+        return None
+    steps = np.arange(1, 101) / 100
+    times = np.concatenate([[batch.latency(step) for step in steps] for batch in known])
+    rows = np.repeat([batch.total("rows_in") / len(steps) for batch in known], len(steps))
+    order = np.argsort(times, kind="stable")
+    gone = np.cumsum(rows[order]) / rows.sum()
+    places = np.minimum(np.searchsorted(gone, np.asarray(shares) - 1e-9), len(times) - 1)
+    return [float(each) for each in times[order][places]]

@@ -1,0 +1,62 @@
+"""The live page: on this machine only, and always the latest."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from streamjoin.errors import CallError
+from streamjoin.reporting.live import LivePage
+from tests.reporting.making import report
+
+
+@pytest.fixture
+def page() -> Iterator[LivePage]:
+    live = LivePage(lambda: report(3))
+    live.start()
+    yield live
+    live.stop()
+
+
+def ask(page: LivePage, path: str, host: str | None = None) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=20)
+    connection.request("GET", path, headers={} if host is None else {"Host": host})
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def test_it_serves_the_page_and_what_is_new_of_it(page: LivePage) -> None:
+    status, whole = ask(page, "/")
+    assert status == 200
+    assert "refresh-seconds" in whole
+    assert ask(page, "/main") == (200, report(3).main())
+    assert ask(page, "/etc/passwd")[0] == 404
+
+
+def test_it_is_on_the_loopback_interface_only(page: LivePage) -> None:
+    assert page.server.server_address[0] == "127.0.0.1"
+    for host in ("example.org", f"example.org:{page.port}", "0.0.0.0"):
+        assert ask(page, "/", host)[0] == 403
+    with socket.socket() as other:  # nobody has the same port of another interface
+        other.bind(("127.0.0.2", page.port))
+
+
+def test_two_pages_have_two_ports_and_a_taken_one_is_refused(page: LivePage) -> None:
+    other = LivePage(lambda: report(3))
+    assert other.port != page.port
+    other.server.server_close()
+    with pytest.raises(CallError, match="cannot have port"):
+        LivePage(lambda: report(3), page.port)
+
+
+def test_a_query_that_cannot_be_asked_is_no_error_of_the_server() -> None:
+    def failing() -> None:
+        raise RuntimeError("being restarted")
+
+    live = LivePage(failing)  # type: ignore[arg-type]
+    live.start()
+    assert ask(live, "/main")[0] == 503
+    live.stop()

@@ -1,0 +1,72 @@
+"""Reports of real queries: figures of every micro-batch, also of those that Spark forgets, and of one that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamjoin as sj
+from tests.spark.streams import Source, row
+
+BATCHES = 4
+
+
+def test_a_report_has_the_figures_of_all_micro_batches(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    for number in range(BATCHES):
+        rows = [row(10 * number + each, each % 3, 20 * number + each) for each in range(5)]
+        source.add([rows, rows[:3]])
+    source.add([[row(99, 0, 1), row(98, 0, 90)], [row(97, 0, 90)]])  # one of them late
+    frames = [source.frame(number, streaming=True) for number in (0, 1)]
+    joined = sj.join(frames, by="k", time="ts", window=sj.Range("6 s"), lateness=sj.Grace("2 s"), buckets=2)
+    before = spark.conf.get("spark.sql.streaming.numRecentProgressUpdates")
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "2")
+    try:
+        query = joined.writeStream.format("noop").queryName("both").trigger(availableNow=True).start(
+            checkpointLocation=str(tmp_path / "checkpoint")
+        )  # fmt: skip
+        sj.report(query)
+        query.awaitTermination()
+    finally:
+        spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", before)
+    assert len(query.recentProgress) <= 2, "Spark has forgotten the others"
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # the listener is told later than the query runs
+    report = sj.report(query, settings={"who": "a test"})
+    assert [(each.first, each.last) for each in report.batches] == [(each, each) for each in range(BATCHES + 1)]
+    figures = report.figures()
+    assert figures["rows_in"] == [8.0] * BATCHES + [3.0]
+    assert figures["late"] == [0.0] * BATCHES + [1.0]
+    (plan,) = report.plans
+    ((name, stage),) = plan.stages.items()
+    assert stage == 0
+    assert figures[f"{name} rows_of {plan.plan.sources[0].channel}"] == [5.0] * BATCHES + [2.0]
+    assert figures[f"{name} rows_of {plan.plan.sources[1].channel}"] == [3.0] * BATCHES + [1.0]
+    assert figures["latency_p50"][0] is None
+    assert all(each > 0 for each in figures["latency_p50"][1:])  # type: ignore[operator]
+    text = report.write(tmp_path / "report.html").read_text()
+    assert "<title>both: over</title>" in text
+    assert "22 rows, " in text
+    assert "a test" in text
+
+
+def test_a_report_of_a_query_that_failed_has_its_error(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    source.add([[row(1, 0, 90)], [row(2, 0, 90)]])
+    source.add([[row(3, 0, 1)], []])
+    frames = [source.frame(number, streaming=True) for number in (0, 1)]
+    options = {"by": "k", "time": "ts", "window": sj.Range("6 s"), "lateness": sj.Grace("2 s"), "late": "fail"}
+    joined = sj.join(frames, buckets=2, **options)  # type: ignore[arg-type]
+    query = joined.writeStream.format("noop").trigger(availableNow=True).start()
+    with pytest.raises(Exception, match="behind its progress"):
+        query.awaitTermination()
+    report = sj.report(query)
+    assert len(report.batches) == 1
+    assert "behind its progress" in (report.error or "")
+    assert "behind its progress" in report.html()
+
+
+def test_what_is_no_query_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(sj.CallError, match="report takes a streaming query, got DataFrame"):
+        sj.report(spark.range(1))
