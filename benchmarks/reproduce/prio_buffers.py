@@ -107,5 +107,5 @@ def _figure4(found: Found, prioritised: bool) -> Dots:
 
 
 EXPERIMENT: Final = Experiment(
-    "prio-buffers", PRIO, "section 5, Figure 4", "Schedulers and buffers, claim by claim", measure, minutes=8
+    "prio-buffers", PRIO, "section 5, Figure 4", "Schedulers and buffers, claim by claim", measure, minutes=4
 )
