@@ -71,7 +71,9 @@ def markdown(commands: Sequence[Command], stored: Stored) -> str:
     """One table of all goals, what was measured, and whether they are met; missed ones are listed above it too."""
     lines = [*circumstances_of(stored), ""]
     first, *missed = summary(stored)
-    lines += [first, *(f"- {each}" for each in missed), ""]
+    there = sum(len(command.questions) for command in commands)
+    lines += [f"{first} {len(stored)} of {there} questions have been asked.", ""]
+    lines += [*(f"- {each}" for each in missed), ""] if missed else []
     lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS))]
     lines += [_row(cells) for command in commands for cells in rows_of(command, stored)]
     return "\n".join(lines) + "\n"
