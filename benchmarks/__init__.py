@@ -17,6 +17,10 @@
     sweep.py           joins in sorted runs: the document's experiment by a simulated clock (sweep_experiment.py), page
                        accesses and plots
     priority_room/     prioritised elements: schedulers and buffers, element by element, on a virtual clock
+    window_algorithm.py   the Window Algorithm as printed, with its corrections as switches
+    reproduce/         every experiment of the five documents: claims beside what is measured (`./sj reproduce`)
+    asking/            all questions of `streamjoin bench` in one place; all_questions.py asks them, bench_table.py
+                       tells what came out
     race.py            the rules: interleaved repetitions, equal results first, then a ratio
     contenders/        one process per system, started once, asked repetition by repetition (worker.py)
     environments.py    the peers' own environments, made on first use under build/

@@ -9,12 +9,14 @@ from rich.table import Table as Shown
 
 from benchmarks.asking.command import Command, Question
 from benchmarks.errors import BenchmarkError
-from streamjoin.reporting.page import Part, Section, Table, page
+from benchmarks.text_table import text_table
+from streamjoin.reporting.page import Part, Section, page
 
 Stored = dict[str, dict[str, Any]]  # by `command.question`
 BEGIN: Final = "<!-- benchmarks: made by `./sj bench table --into README.md` from docs/benchmarks.json -->"
 END: Final = "<!-- benchmarks: end -->"
-HEADINGS: Final = ("workload", "beside", "measured", "goal", "met")
+COLUMNS: Final = (("workload", 27), ("beside", 20), ("measured", 33), ("goal", 13), ("met", 7))  # shares of the width
+HEADINGS: Final = tuple(heading for heading, _ in COLUMNS)
 
 
 def listed(commands: Sequence[Command], stored: Stored) -> Shown:
@@ -69,7 +71,9 @@ def markdown(commands: Sequence[Command], stored: Stored) -> str:
     """One table of all goals, what was measured, and whether they are met; missed ones are listed above it too."""
     lines = [*circumstances_of(stored), ""]
     first, *missed = summary(stored)
-    lines += [first, *(f"- {each}" for each in missed), ""]
+    there = sum(len(command.questions) for command in commands)
+    lines += [f"{first} {len(stored)} of {there} questions have been asked.", ""]
+    lines += [*(f"- {each}" for each in missed), ""] if missed else []
     lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS))]
     lines += [_row(cells) for command in commands for cells in rows_of(command, stored)]
     return "\n".join(lines) + "\n"
@@ -141,5 +145,5 @@ def page_of(commands: Sequence[Command], stored: Stored, *, quick: bool) -> str:
     for command in commands:
         rows = [tuple(cell.replace("**", "") for cell in cells) for cells in rows_of(command, stored)]
         if rows:
-            sections.append(Section(command.name, [Table(HEADINGS, rows)]))
+            sections.append(Section(command.name, [text_table(COLUMNS, rows)]))
     return page("Benchmarks: every question, beside what users would pick instead", sections, lead)

@@ -27,10 +27,10 @@ class Dots(Plot):
         import altair as alt
 
         drawn = super()._chart(width).to_dict()  # for axes, colours and style
-        names = alt.X(
-            "name:N", title=self.x or None, sort=list(self.names), axis=alt.Axis(labelAngle=-40, labelLimit=260)
-        )
+        axis = alt.Axis(labelAngle=-40, labelLimit=260, labelOverlap=False)
+        names = alt.X("name:N", title=self.x or None, sort=list(self.names), axis=axis)
         encoding = drawn["layer"][0]["encoding"]
+        encoding["color"]["legend"] |= {"symbolType": "circle"}
         chart = alt.Chart(alt.Data(values=list(self._values()))).mark_point(filled=True, size=70, opacity=1)
         chart = chart.encode(
             x=names,

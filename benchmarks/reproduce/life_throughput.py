@@ -136,5 +136,5 @@ def _beyond(points: Sequence[Point], low: float, why: str) -> str:
 
 
 EXPERIMENT: Final = Experiment(
-    "life-throughput", LIFE, "section 5, Figure 5", "Throughput of four queries over the window", measure, minutes=8
+    "life-throughput", LIFE, "section 5, Figure 5", "Throughput of four queries over the window", measure, minutes=4
 )

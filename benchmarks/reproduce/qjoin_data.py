@@ -115,4 +115,4 @@ def _delays(name: str, streams: Both, colour: str) -> Line:
     return Line(name, points, colour)
 
 
-EXPERIMENT: Final = Experiment("qjoin-data", QJOIN, "Table 1", "The data sets", measure, minutes=1)
+EXPERIMENT: Final = Experiment("qjoin-data", QJOIN, "Table 1", "The data sets", measure, minutes=0.5)

@@ -96,4 +96,4 @@ def _all_positive(found: dict[str, Any]) -> bool:
     return all(kept > 0 for by_target in found.values() for points in by_target.values() for _, kept in points)
 
 
-EXPERIMENT: Final = Experiment("qjoin-sweep", QJOIN, "Figure 2", "Rows kept over P, L and g", measure, minutes=3)
+EXPERIMENT: Final = Experiment("qjoin-sweep", QJOIN, "Figure 2", "Rows kept over P, L and g", measure, minutes=1)

@@ -30,8 +30,9 @@ from benchmarks.reproduce import (
     sweep_rates,
 )
 from benchmarks.reproduce.documents import DOCUMENTS
-from benchmarks.reproduce.experiment import Effort, Experiment, Finding, Findings, Say
-from streamjoin.reporting.page import Part, Section, Table, page
+from benchmarks.reproduce.experiment import Effort, Experiment, Findings, Say
+from benchmarks.text_table import text_table
+from streamjoin.reporting.page import Part, Section, page
 
 EXPERIMENTS: Final[tuple[Experiment, ...]] = tuple(
     module.EXPERIMENT
@@ -41,6 +42,7 @@ EXPERIMENTS: Final[tuple[Experiment, ...]] = tuple(
     )
 )  # fmt: skip
 FOLDER: Final = ROOT / "build" / "reproduce"
+COLUMNS: Final = (("claim", 28), ("measured here", 34), ("as claimed", 9), ("why", 29))  # and their shares of the width
 TOO_SMALL: Final = "A quick run is too small to compare."
 
 
@@ -102,7 +104,7 @@ def _one(experiment: Experiment, quick: bool, folder: Path, say: Say) -> Done:
     except BenchmarkError as error:  # of this one; the others still run
         return Done(experiment, None, time.monotonic() - start, str(error))
     if quick:
-        lines = [replace(line, why=TOO_SMALL) if line.why else line for line in findings.lines]
+        lines = [replace(line, why=TOO_SMALL) if line.claimed and line.why else line for line in findings.lines]
         findings = replace(findings, lines=lines)
     return Done(experiment, findings, time.monotonic() - start)
 
@@ -150,14 +152,11 @@ def _section(done: Done) -> Section:
         return Section(f"{document.name}: {experiment.title}", [*parts, f"It failed: {done.error}"])
     if findings.shortened:
         parts.append(f"Shortened: {findings.shortened}")
-    parts.append(Table(("claim", "measured here", "as claimed", "why"), [_row(line) for line in findings.lines]))
+    told = [(line.claim, line.measured, line.verdict, line.why) for line in findings.lines]
+    parts.append(text_table(COLUMNS, told))
     parts += findings.plots
     parts += [f"{'Holds' if check.held else 'DOES NOT HOLD'}: {check.words}." for check in findings.checks]
     return Section(f"{document.name}: {experiment.title}", parts)
-
-
-def _row(line: Finding) -> tuple[str, str, str, str]:
-    return line.claim, line.measured, line.verdict, line.why
 
 
 def to_json(done: Sequence[Done], around: dict[str, Any], *, quick: bool) -> dict[str, Any]:

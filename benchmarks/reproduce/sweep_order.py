@@ -39,4 +39,4 @@ def measure(effort: Effort) -> Findings:
     )
 
 
-EXPERIMENT: Final = Experiment("sweep-order", SWEEP, "section 4.2", "Postorder against level order", measure, minutes=2)
+EXPERIMENT: Final = Experiment("sweep-order", SWEEP, "section 4.2", "Postorder against level order", measure, minutes=1)

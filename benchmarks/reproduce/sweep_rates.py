@@ -77,4 +77,4 @@ def _rates(size: int) -> Plot:
     return Plot("Input rates", "seconds", "elements per second", [line], linear=True, stepped=True)
 
 
-EXPERIMENT: Final = Experiment("sweep-rates", SWEEP, "section 7, Figure 3", "Alternating rates", measure, minutes=2)
+EXPERIMENT: Final = Experiment("sweep-rates", SWEEP, "section 7, Figure 3", "Alternating rates", measure, minutes=2.5)
