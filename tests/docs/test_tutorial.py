@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import streamjoin as sj
 from tests.conftest import ROOT
 from tests.docs.walk import shows, steps_of, walk
 
@@ -15,6 +16,11 @@ from tests.docs.walk import shows, steps_of, walk
 def test_the_walk(tmp_path: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     assert walk(ROOT / "docs" / "tutorial.md", tmp_path, os.environ | {"PATH": path}) > 5
+
+
+def test_documents_are_of_this_version() -> None:
+    assert f"streamjoin-{sj.__version__}-py3-none-any.whl" in (ROOT / "docs" / "tutorial.md").read_text()
+    assert f"\n## {sj.__version__}\n" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_a_walk_notices_what_is_wrong(tmp_path: Path) -> None:
