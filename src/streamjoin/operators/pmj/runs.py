@@ -26,7 +26,7 @@ from streamjoin.operators.pmj.sides import Side
 from streamjoin.state import Batch, Matching, Run
 from streamjoin.state.batch import Indices
 from streamjoin.state.reaching import Key
-from streamjoin.state.stores.files import full
+from streamjoin.state.stores.trouble import full
 
 Columns = tuple[Indices, Indices, npt.NDArray[Any]]
 

@@ -33,30 +33,13 @@ from streamjoin.state.snapshot import table_from_bytes, table_to_bytes
 from streamjoin.state.stores.page_index import Page, PageIndex
 from streamjoin.state.stores.paged_table import PagedTable
 from streamjoin.state.stores.store import Labels, RunStore, RunWriter, StoredRun
+from streamjoin.state.stores.trouble import damaged, full, lost
 
 _LABELS: Final = "labels"
 _ALIGNED: Final = 64
 _SUFFIXES: Final = (".keys", ".rows", ".beside", ".index")
 _HOW: Final = b"how"
 _CHECK_BYTES: Final = 4
-
-
-def lost(path: str, why: str) -> SpillError:
-    """What a file is not any more."""
-    return SpillError(
-        f"the file {path}, to which state was written that does not fit into memory, {why}",
-        hint="start the query again: it is made anew from Spark's state. See whether something cleans the local "
-        "directories of Spark while the query runs, and whether the disk is sound",
-    )
-
-
-def full(error: OSError, folder: Path) -> SpillError:
-    """Why it cannot be written."""
-    return SpillError(
-        f"state that does not fit into memory= could not be written to {folder}: {error.strerror}",
-        hint="make room there, name other folders in spark.local.dir, or give the join more memory=; then start the "
-        "query again: nothing is lost",
-    )
 
 
 @dataclass
@@ -118,7 +101,7 @@ class Messages:
             begin, end = self.offsets[number], self.offsets[number + 1]
             content = self.mapped.buffer.slice(begin, end - begin)
             if zlib.crc32(content) != self.checks[number]:
-                raise lost(self.path, f"is damaged in page {number}")
+                raise damaged(self.path, number)
             known = self.read[number] = table_from_bytes(content)
         return known
 
@@ -195,7 +178,7 @@ class MappedRun(StoredRun):
             size = np.dtype(kind).itemsize
             check = zlib.crc32(self.keys.buffer.slice(offset + start * size, (stop - start) * size), check)
         if check != self.how["checks"][page]:
-            raise lost(self.keys.path, f"is damaged in page {page}")
+            raise damaged(self.keys.path, page)
         self.checked[page] = True
 
     def forget(self) -> None:
