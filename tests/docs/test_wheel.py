@@ -75,6 +75,6 @@ def test_commands_work_or_say_what_they_need(env: dict[str, str], tmp_path: Path
         assert refused.returncode == 2
         assert f"Hint: run ./sj {words[0]} in a checkout of streamjoin." in refused.stderr
         assert "Traceback" not in refused.stderr
-    shown = called("demo", "--rows", "500")
+    shown = called("demo", "--rows", "500", "--seconds", "2", "--report", "match.html")
     assert shown.returncode == 0, shown.stderr
-    assert "Closest to the ball" in shown.stdout
+    assert (tmp_path / "match.html").read_text().startswith("<!doctype html>")
