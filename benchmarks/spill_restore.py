@@ -27,7 +27,7 @@ from benchmarks.race import Verdict
 from benchmarks.worker import ONE_THREAD
 
 QUESTIONS: Final = ("restore",)
-ROWS, BATCHES, MEMORY = 5_500, 1_000, 64 << 20
+ROWS, BATCHES, MEMORY = 7_000, 1_000, 64 << 20
 QUICK: Final = (400, 40, 2 << 20)
 MOST_SECONDS: Final = 15.0  # beyond reading the bytes
 WAYS: Final = {"merged": "in memory, as before", "sorted": "in memory", "files": "with a budget"}

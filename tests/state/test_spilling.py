@@ -14,6 +14,7 @@ from streamjoin.algebra import Band, Overlaps, Within
 from streamjoin.errors import SpillError
 from streamjoin.state import Matching, SweepArea
 from streamjoin.state.history import History
+from streamjoin.state.merging import merged_rows
 from streamjoin.state.page_ranges import rows_by_page
 from streamjoin.state.restored_run import Restoring
 from streamjoin.state.spilled_run import SpilledRun, spilled_pairs
@@ -213,6 +214,18 @@ def test_files_that_were_cut_are_an_error_whoever_looks_at_them(tmp_path: Path, 
     # Rows are handed out with payload; who reads arrays alone is told, too: what is cut is not trusted.
     expected = [each for each in everybody if suffix == ".rows" or each != "payload"]
     assert (ended.returncode, ended.stdout.split("\n")[:-1]) == (0, expected), ended.stderr
+
+
+@pytest.mark.parametrize("parts", [16, 17, 40])
+def test_a_run_is_made_again_of_more_parts_than_are_merged_at_a_time(tmp_path: Path, parts: int) -> None:
+    """In the order of a merge of all of them: equal rows stay in the order of the parts."""
+    matching, rng = MATCHINGS["band"][0], np.random.default_rng(1)
+    rows = [some(rng, "band", 3 + number % 5, 10 * number).rows for number in range(parts)]
+    spilling = Spilling(FileStore(page_rows=4, folder=tmp_path), share=1)  # every part is a packet of its own
+    made = Restoring(spilling, matching, cut=-(10**9)).run("a run", rows)
+    whole, order = merged_rows([matching.run_of(each) for each in rows], matching, -(10**9))
+    assert made.rows.payload.combine_chunks()["id"].to_pylist() == whole.take(order).payload["id"].to_pylist()
+    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"a run"}, "packets are removed"
 
 
 @pytest.mark.parametrize("empty", [0, 1, 2])

@@ -52,10 +52,10 @@ class Restoring:
             if waiting:
                 packets.append(self._packet(waiting))
             while len(packets) > AT_A_TIME:
-                packets = [
-                    self._merged(uuid.uuid4().hex, packets[at : at + AT_A_TIME])
-                    for at in range(0, len(packets), AT_A_TIME)
-                ]
+                # As few as make all later merges full, and the smallest of them: what is merged now is copied twice.
+                few = (len(packets) - 2) % (AT_A_TIME - 1) + 2
+                at = min(range(len(packets) - few + 1), key=lambda at: sum(map(len, packets[at : at + few])))
+                packets[at : at + few] = [self._merged(uuid.uuid4().hex, packets[at : at + few])]
             found = self._merged(run_id, packets)
             packets = []
             return found
