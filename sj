@@ -3,6 +3,7 @@
 #
 #   ./sj test              the check: static, tests, coverage
 #   ./sj test-streams      the tests that run streaming queries, and kill some   (CI runs both)
+#   ./sj test-browser      reports in a real browser, Debian's Chromium; with --screenshots also the pictures of the docs
 #   ./sj test ARGS...      only pytest, with ARGS
 #   ./sj test-wheel        build the package, install it into an empty environment, and walk through the tutorial there
 #   ./sj test-postgres     the guide to PostgreSQL, with a server that is started for it
@@ -102,6 +103,21 @@ find_java() {
 setup_java() {
     find_java || { debian default-jre-headless && find_java; } ||
         die "Java 17 or newer is missing: install it (Debian: apt-get install default-jre-headless), or point JAVA_HOME to it, and run this again."
+}
+
+# --- A browser --------------------------------------------------------------------------------------------------------
+
+find_browser() {
+    local name
+    for name in chromium-headless-shell chromium chromium-browser google-chrome; do
+        command -v "$name" >/dev/null && return
+    done
+    return 1
+}
+
+setup_browser() {
+    find_browser || { debian chromium-headless-shell && find_browser; } ||
+        die "Chromium is missing: install it (Debian: apt-get install chromium-headless-shell) and run this again."
 }
 
 # --- Kernels ----------------------------------------------------------------------------------------------------------
@@ -218,6 +234,13 @@ test-postgres)
     cd "$root" && exec pytest -m long tests/spark/test_postgresql.py
     ;;
 docs) cd "$root" && make_site ;;
+test-browser)
+    setup_java
+    setup_browser
+    cd "$root"
+    if [[ ${2:-} == --screenshots ]]; then export STREAMJOIN_SCREENSHOTS=1; fi
+    exec pytest -m browser tests/browser
+    ;;
 lock) cd "$root" && make_lock ;;
 python)
     setup_java

@@ -1,0 +1,98 @@
+"""Pages in a real browser, on a phone and on a desk, in the light and in the dark; and a page that changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from streamjoin.cli import app
+from streamjoin.reporting.live import LivePage
+from tests.browser.looking import COLOURS, check, opened
+from tests.reporting.making import report
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.long, pytest.mark.browser]
+PHONE, DESK = 360, 1440
+PIXELS = pytest.mark.parametrize("width", [PHONE, DESK])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page with every plot that there is, of a query that failed."""
+    place = tmp_path_factory.mktemp("report") / "report.html"
+    return report(40, error="a long reason " * 30).write(place).as_uri()
+
+
+@pytest.fixture(scope="module")
+def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of a query that has really run: the demo's."""
+    place = tmp_path_factory.mktemp("demo") / "report.html"
+    result = CliRunner().invoke(app, ["demo", "--seconds", "20", "--report", str(place)])
+    assert result.exit_code == 0, result.output
+    return place.as_uri()
+
+
+@PIXELS
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_fits_and_can_be_read(browser: Any, made: str, width: int, scheme: str) -> None:
+    with opened(browser, made, width, scheme) as page:
+        check(page, width)
+        colours = page.evaluate(COLOURS)
+        paper, inks = colours["paper"], (colours["ink"], colours["label"])
+        assert (paper > 0.9 and max(inks) < 0.4) if scheme == "light" else (paper < 0.2 and min(inks) > 0.6)
+
+
+def test_a_window_that_is_made_smaller_has_plots_that_fit(browser: Any, made: str) -> None:
+    with opened(browser, made, DESK) as page:
+        page.set_viewport_size({"width": PHONE, "height": 900})
+        page.wait_for_function("[...document.querySelectorAll('.plot svg')].every((each) => each.clientWidth <= 340)")
+        check(page, PHONE)
+
+
+def test_a_printed_page_is_as_wide_as_paper_and_black_on_white(browser: Any, made: str) -> None:
+    with opened(browser, made, 720, "dark") as page:
+        page.emulate_media(media="print", color_scheme="light")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 720
+        colours = page.evaluate(COLOURS)
+        assert colours["paper"] == 1
+        assert max(colours["ink"], colours["label"]) < 0.1
+
+
+@PIXELS
+def test_the_report_of_the_demo(browser: Any, demo: str, width: int, screenshots: Path) -> None:
+    for scheme in ("light", "dark"):
+        with opened(browser, demo, width, scheme) as page:
+            check(page, width)
+            titles = page.locator("figure.plot h3").all_text_contents()
+            assert {"Throughput", "Latency from arrival to sink", "State: rows", "Late rows", "Lag"} <= set(titles)
+            assert page.locator(".plan .rate:visible").count() == 3
+            if (width, scheme) != (PHONE, "light"):
+                height = 1000 if width == DESK else 1400
+                page.screenshot(
+                    path=screenshots / f"report-{width}-{scheme}.png",
+                    clip={"x": 0, "y": 0, "width": width, "height": height}, full_page=True,
+                )  # fmt: skip
+
+
+@PIXELS
+def test_the_live_page_shows_what_is_new_and_keeps_its_place(browser: Any, width: int) -> None:
+    batches = iter(range(2, 1000))
+    live = LivePage(lambda: report(next(batches)))
+    live.start()
+    try:
+        with opened(browser, live.address, width) as page:
+            check(page, width)
+            tile = page.locator(".tiles b").first
+            before = tile.text_content()
+            page.evaluate("window.scrollTo(0, 700)")
+            page.wait_for_function(f"document.querySelector('.tiles b').textContent !== '{before}'")
+            page.wait_for_function("document.querySelectorAll('figure.plot svg').length > 5")
+            assert page.evaluate("window.scrollY") == 700
+            check(page, width)
+    finally:
+        live.stop()
