@@ -74,8 +74,10 @@ def markdown(commands: Sequence[Command], stored: Stored) -> str:
     there = sum(len(command.questions) for command in commands)
     lines += [f"{first} {len(stored)} of {there} questions have been asked.", ""]
     lines += [*(f"- {each}" for each in missed), ""] if missed else []
-    lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS))]
-    lines += [_row(cells) for command in commands for cells in rows_of(command, stored)]
+    rows = [cells for command in commands for cells in rows_of(command, stored)]
+    # Long: folded up where that is understood; what was missed stands above it.
+    lines += [f"<details><summary>All {len(rows)} goals</summary>", ""]
+    lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS)), *map(_row, rows), "", "</details>"]
     return "\n".join(lines) + "\n"
 
 

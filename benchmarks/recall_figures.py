@@ -72,7 +72,7 @@ def sweep(seed: int, quick: bool, say: Say) -> Drawn:
     for target, points in drawn.found["L"].items():
         shortest, usual = points[0][1], dict(points)[1.0]
         ratio = shortest / usual
-        text = f"{ratio:.3f} at L = {points[0][0]:g} s (document: less)"
+        text = f"{ratio:.4f} at L = {points[0][0]:g} s (document: less)"
         drawn.verdicts.append(Verdict(f"L, target {target}: kept/kept at L = 1 s", ratio, 1.0, text, at_most=True))
     return drawn
 
