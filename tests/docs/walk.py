@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.docs.test_documents import FLAGS, blocks_of
 
-LONGEST_SECONDS = 300
+LONGEST_SECONDS = 600
 
 
 @dataclass(frozen=True)

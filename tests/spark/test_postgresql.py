@@ -35,7 +35,7 @@ def test_results_are_there_once_though_micro_batches_run_again(running: Server) 
     names = {"url": running.url, "user": USER, "password": running.password}
     ran = subprocess.run(
         [sys.executable, "-m", "tests.docs.guide", str(GUIDE), json.dumps(names)],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr[-5000:]}"
     # Seen by somebody else than Spark: six results, two of them alike, though some were written two and three times.
