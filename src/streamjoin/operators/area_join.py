@@ -99,6 +99,10 @@ class RunningAreaJoin(RunningJoin):
         else:
             yield from self._leave(self._join(number, batch))
 
+    def make_room(self) -> None:
+        for area in self.areas:
+            area.make_room()
+
     def _whose_turn_has_come(self) -> Iterator[Output]:
         """Rows that waited for progress meet those of the others."""
         if not self.holds_inputs:

@@ -172,6 +172,10 @@ class RunningChoosingJoin(RunningJoin):
         elif len(batch):
             self.area.insert(self.area.matching.sorted_run(batch))
 
+    def make_room(self) -> None:
+        assert not self.announced, "rows that wait have looked at some runs, which must stay apart from the others"
+        self.area.make_room()
+
     def on_batches_end(self) -> Iterator[Output]:
         if self.config.changelog:
             yield from self._announce()

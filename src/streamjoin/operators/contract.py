@@ -1,6 +1,7 @@
 """The one contract of all operators. An input has a number; there are no left and right twins.
 
     on_batch(input, batch)    rows arrive; results that can leave at once come back
+    make_room()               more batches of the micro-batch follow, and what is kept may have to leave memory
     on_batches_end()          all batches of a micro-batch are there
     on_ends(input, ends)      ends of rows that came before, and were not known then
     on_seen(input, t)         the input has shown a row at `t`, here or elsewhere
@@ -184,6 +185,12 @@ class Operator(ABC):
     @abstractmethod
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         """Rows arrive on an input."""
+
+    def make_room(self) -> None:
+        """More batches of a micro-batch follow, and progress waits for them: what is kept by now, and does not fit, goes
+        to files. Most operators keep nothing that can.
+        """
+        return
 
     def on_batches_end(self) -> Iterator[Output]:
         """All batches of a micro-batch are there, before progress moves. Most operators have nothing to say then."""

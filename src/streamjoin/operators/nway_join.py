@@ -171,6 +171,13 @@ class RunningNwayJoin(RunningAreaJoin):
         yield from self._meet(number, mine, [area.kept for area in self.areas], self._alive(number))
         self.areas[number].insert(mine)
 
+    def make_room(self) -> None:
+        waiting = sum(batch.nbytes for some in self.newcomers for batch in some)
+        if self.context.memory is not None and 2 * waiting > self.context.memory:
+            self._settle_in()
+        super().make_room()
+        self.probing.orders.forget(area.kept for area in self.areas)
+
     def _of_common_groups(self, number: int, batch: Batch) -> list[Batch] | None:
         """The first rows of all inputs, only those of groups that all have; None where an input has only one group.
 

@@ -161,6 +161,8 @@ class Fragment:
         assert not self.prioritised, "urgent rows go first, so all of a micro-batch must be there"
         for at in range(len(self.nodes)):
             yield from self._enter(at, batches)
+        for operator in self.operators:
+            operator.make_room()
 
     def idle(self) -> Iterator[Output]:
         """Nothing comes just now: operators do some of what they have put off."""

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamjoin.algebra.interval import FOREVER, NEVER
+from streamjoin.state.batch import Indices
 from streamjoin.state.holders import Ends
 from streamjoin.state.kept import Kept
 from streamjoin.state.layout import LateEnds
@@ -164,12 +165,29 @@ class SweepArea:
             kept.fresh = False
             if kept.expiry is not None or (self.tracked and kept.run.first_end <= reached):
                 expired = kept.expire(reached)
-                if kept.meetings is not None and len(expired):
-                    yield kept.meetings.hand_out(kept.run.rows, expired)
+                if kept.meetings is not None:
+                    for some in self._portions(kept, expired):
+                        yield kept.meetings.hand_out(kept.run.rows, some)
         before = self.rows
-        tidy = tidied if self.spilling is None else self.spilling.tidied
-        self.kept = tidy(self.kept, self.matching, reached, self.heard)
+        self._tidy(reached)
         self.removed += before - self.rows
+
+    def make_room(self) -> None:
+        """Runs are merged, and leave memory, while rows still come: of a batch that is before progress moves at all."""
+        assert self.progress == NEVER, "rows behind progress are removed by a purge, and nowhere else"
+        self._tidy(NEVER)
+
+    def _tidy(self, progress: int) -> None:
+        tidy = tidied if self.spilling is None else self.spilling.tidied
+        self.kept = tidy(self.kept, self.matching, progress, self.heard)
+
+    def _portions(self, kept: Kept, rows: Indices) -> Iterator[Indices]:
+        """Rows of a run, as many at a time as may be in memory."""
+        most = max(1, len(rows))
+        if self.spilling is not None and isinstance(kept.run, SpilledRun):
+            most = self.spilling.page_rows(kept.run.rows.nbytes / max(1, len(kept.run)))
+        for start in range(0, len(rows), most):
+            yield rows[start : start + most]
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 
