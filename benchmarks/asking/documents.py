@@ -143,11 +143,14 @@ SWEEP: Final = Command(
     "sweep",
     (
         Question("pages", "page accesses, four inputs at once", "a cascade of joins of two, the document's counts",
-                 "the document's count within 3%, 5.3 and 4.6 times fewer than the cascade", 3),
+                 f"the document's count within {sweep.OFF:.0%}, "
+                 f"{' and '.join(f'{fewer:g}' for fewer in sweep.FEWER.values())} times fewer than the cascade, "
+                 f"at most {sweep.SPARED:,} when spared", 3),
         Question("adaptivity", "sources that alternate between 1 and 10 ms", "MaxFanIn, Greedy",
                  "fewer accesses than Greedy, less delay than MaxFanIn", 3),
         Question("traversal", "merges in postorder", "level order", "more early results", 2),
-        Question("pmj", "two finite inputs larger than memory", "the join in memory", "0.8 of its speed", 2),
+        Question("pmj", "two finite inputs larger than memory", "the join in memory",
+                 f"{sweep.PMJ_SPEED:g} of its speed, within its budget of memory", 2),
     ),
     _sweep, said("by a simulated clock; only `pmj` is timed, in seconds of the process"),
 )  # fmt: skip
