@@ -172,10 +172,10 @@ def test_pages_are_as_large_as_wanted_whatever_came_last(tmp_path: Path) -> None
         made = batch([(0, 10)] * count, values=[rng.random(count).tolist()])
         return replace(made, payload=pa.table({"id": np.arange(count), "note": ["x" * width] * count}, schema=PAYLOAD))
 
-    wanted = 10_000
-    config = Pmj(Matching(Band("v", "v", 0, 0)), SCHEMAS, budget=Budget(50_000, 8 * wanted, wanted, 300))
+    wanted, lists = 10_000, bytes_of(rows(40, 700)) + bytes_of(rows(400, 3))
+    config = Pmj(Matching(Band("v", "v", 0, 0)), SCHEMAS, budget=Budget(lists, 8 * wanted, wanted, 300))
     operator = config.build(Context(scratch=str(tmp_path)))
-    for _ in range(20):  # wide rows first, then narrow ones, in each generation and each merge
+    for _ in range(20):  # each time the lists are full, and narrow rows have come last
         assert not list(operator.on_batch(0, rows(40, 700)))
         assert not list(operator.on_batch(0, rows(400, 3)))
     assert operator.figures["merges"] > 0
