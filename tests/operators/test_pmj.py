@@ -15,6 +15,7 @@ from streamjoin.algebra import Band, Overlaps, Within
 from streamjoin.errors import SpillError
 from streamjoin.operators import Context, Operator, Pmj, Results, TemporalJoin
 from streamjoin.operators.pmj import Budget, RunningPmj
+from streamjoin.operators.tpmj.lists import bytes_of
 from streamjoin.state import Batch, KeyTest, Matching, ValueTest
 from tests.state.making import PAYLOAD, batch
 
@@ -162,3 +163,29 @@ def test_a_folder_that_vanishes_is_made_again_and_one_that_cannot_be_is_said(tmp
     operator = built(folder)
     with pytest.raises(SpillError, match="could not be written"):
         list(operator.on_batch(0, numbers(50, 0)))
+
+
+def test_pages_are_as_large_as_wanted_whatever_came_last(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+
+    def rows(count: int, width: int) -> Batch:
+        made = batch([(0, 10)] * count, values=[rng.random(count).tolist()])
+        return replace(made, payload=pa.table({"id": np.arange(count), "note": ["x" * width] * count}, schema=PAYLOAD))
+
+    wanted, lists = 10_000, bytes_of(rows(40, 700)) + bytes_of(rows(400, 3))
+    config = Pmj(Matching(Band("v", "v", 0, 0)), SCHEMAS, budget=Budget(lists, 8 * wanted, wanted, 300))
+    operator = config.build(Context(scratch=str(tmp_path)))
+    for _ in range(20):  # each time the lists are full, and narrow rows have come last
+        assert not list(operator.on_batch(0, rows(40, 700)))
+        assert not list(operator.on_batch(0, rows(400, 3)))
+    assert operator.figures["merges"] > 0
+    for generation in operator.generations:
+        run = generation.runs[0]
+        assert run.nbytes / len(run.ends) <= 1.5 * wanted
+
+
+def test_rows_are_as_large_as_what_is_compared_of_them() -> None:
+    rows = batch([(0, 10)] * 3)
+    texts, sets = pa.table({"0": ["a" * 100] * 3}), pa.table({"0": [[1, 2], [], [3]], "1": [[b"aa"], [], [b"b"]]})
+    assert bytes_of(replace(rows, contents=texts)) == bytes_of(rows) + 16 * 300
+    assert bytes_of(replace(rows, contents=sets)) == bytes_of(rows) + 3 * (8 + 16) + 3 + 2 * 16

@@ -12,7 +12,9 @@ from typing import Final
 DEFAULT_MEMORY: Final = 256 << 20
 SMALLEST_PAGE: Final = 1 << 10
 LARGEST_PAGE: Final = 1 << 18
-LARGEST_RESULT: Final = 256 << 20  # Arrow's text and bytes end at two gigabytes in one column
+LARGEST_RESULT: Final = 256 << 20
+# Of rows that are sorted or merged together: Arrow's text and bytes end at two gigabytes in one column.
+LARGEST_SHARE: Final = 1 << 30
 # A merge that takes so many generations is worth smaller pages.
 WISHED_FAN_IN: Final = 32
 
@@ -23,6 +25,8 @@ class Budget:
 
     >>> Budget.of(64 << 20).fan_in
     32
+    >>> Budget.of(100 << 30).lists == Budget.of(100 << 30).pages == 1 << 30
+    True
     """
 
     lists: int
@@ -33,7 +37,7 @@ class Budget:
     @staticmethod
     def of(memory: int) -> Budget:
         """A budget, divided."""
-        share = memory * 3 // 10
+        share = min(LARGEST_SHARE, memory * 3 // 10)
         page = min(LARGEST_PAGE, max(SMALLEST_PAGE, share // (4 * WISHED_FAN_IN)))
         return Budget(share, share, page, max(1, min(LARGEST_RESULT, memory // 8)))
 

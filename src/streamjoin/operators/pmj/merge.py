@@ -30,10 +30,13 @@ from streamjoin.state.reaching import Key, still_met
 
 @dataclass(frozen=True)
 class Generation:
-    """Runs that were written together, one of each input that had rows. `level`: the higher, the more was merged."""
+    """Runs that were written together, one of each input that had rows. `sizes`: bytes of each input's rows, as budgets
+    count them. `level`: the higher, the more was merged.
+    """
 
     number: int
     runs: tuple[SortedRun | None, SortedRun | None]
+    sizes: tuple[float, float]
     level: int = 0
 
     @property
@@ -144,4 +147,11 @@ def together(
         for writer in writers:
             writer.abandon()
         raise
-    yield Generation(number, (one, two), 1 + max(each.level for each in generations))
+    sizes = of_input(generations, 0)[1], of_input(generations, 1)[1]
+    yield Generation(number, (one, two), sizes, 1 + max(each.level for each in generations))
+
+
+def of_input(generations: Sequence[Generation], number: int) -> tuple[int, float]:
+    """How many rows of an input there are, and how many bytes."""
+    runs = [each.runs[number] for each in generations]
+    return sum(0 if run is None else run.rows for run in runs), sum(each.sizes[number] for each in generations)

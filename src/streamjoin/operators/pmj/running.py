@@ -16,7 +16,7 @@ from streamjoin.algebra import FOREVER, NEVER, Progress
 from streamjoin.operators.contract import ALONE, Context, Footprint, Operator, Output, Results
 from streamjoin.operators.lateness import with_hope
 from streamjoin.operators.pmj.configuration import Pmj
-from streamjoin.operators.pmj.merge import Finding, Generation, merged, together
+from streamjoin.operators.pmj.merge import Finding, Generation, merged, of_input, together
 from streamjoin.operators.pmj.runs import RunInMemory, RunWriter, SortedRun
 from streamjoin.operators.pmj.sides import Side
 from streamjoin.operators.saving import check_snapshot
@@ -49,7 +49,7 @@ class RunningPmj(Operator):
         self.finding = Finding(self.context.owned(config.matching), config.validity, self.budget)
         self.folder = None if self.context.scratch is None else Path(self.context.scratch)  # else runs stay in memory
         self.lists: list[list[Batch]] = [[], []]
-        self.nbytes, self.widths = 0.0, [1.0, 1.0]
+        self.sizes = [0.0, 0.0]  # bytes of what is in the lists
         self.generations: list[Generation] = []
         self.next = 0
 
@@ -61,14 +61,19 @@ class RunningPmj(Operator):
         if not len(batch):
             return
         declared = None if self.config.row_bytes is None else (self.config.row_bytes,) * self.inputs
-        width = self.widths[number] = width_of(number, batch, declared)
+        width = width_of(number, batch, declared)
         for some in in_room(batch, width, lambda: self.budget.lists - self.nbytes):
             self.lists[number].append(some)
-            self.nbytes += len(some) * width
+            self.sizes[number] += len(some) * width
             if self.nbytes + width > self.budget.lists:
                 for results in chain(self._generation(last=False), self._merged_down(MOST_OPEN * self.budget.fan_in)):
                     self.figures["early_results"] += len(results)
                     yield results
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes of what is in the lists of both inputs."""
+        return sum(self.sizes)
 
     def _generation(self, *, last: bool) -> Iterator[Results]:
         """What is in memory is sorted, joined with itself, and written. The last one stays in memory, if it is the only
@@ -76,13 +81,13 @@ class RunningPmj(Operator):
         """
         stays = self.folder is None or (last and (not self.generations or self.nbytes * 4 <= self.budget.lists))
         sides = [self._sorted(Batch.concat(parts), self.next) if parts else None for parts in self.lists]
-        self.lists, self.nbytes = [[], []], 0.0
+        sizes, self.lists, self.sizes = self.sizes, [[], []], [0.0, 0.0]
         yield from self._counted(self.finding.within(sides[0], sides[1]))
         runs = [
-            None if side is None else RunInMemory(side) if stays else self._written(number, side)
-            for number, side in enumerate(sides)
+            None if side is None else RunInMemory(side) if stays else self._written(side, size)
+            for side, size in zip(sides, sizes, strict=True)
         ]
-        self._add(Generation(self.next, (runs[0], runs[1])))
+        self._add(Generation(self.next, (runs[0], runs[1]), (sizes[0], sizes[1])))
         self.figures["generations"] += 1
         del sides
         pa.default_memory_pool().release_unused()  # Arrow keeps what is free for itself
@@ -90,9 +95,9 @@ class RunningPmj(Operator):
     def _sorted(self, rows: Batch, generation: int) -> Side:
         return Side.sorted(self.finding.matching, rows, np.full(len(rows), generation))
 
-    def _written(self, number: int, side: Side) -> SortedRun | None:
+    def _written(self, side: Side, size: float) -> SortedRun | None:
         assert self.folder is not None
-        writer = RunWriter(self.folder, self._page_rows()[number])
+        writer = RunWriter(self.folder, self._page_rows(len(side), size))
         try:
             writer.append(side)
             return writer.close()
@@ -100,8 +105,9 @@ class RunningPmj(Operator):
             writer.abandon()
             raise
 
-    def _page_rows(self) -> list[int]:
-        return [max(1, int(self.budget.page // width)) for width in self.widths]
+    def _page_rows(self, rows: int, size: float) -> int:
+        """Rows of a page, where so many rows have so many bytes."""
+        return max(1, int(self.budget.page * rows // max(1.0, size)))
 
     def _add(self, generation: Generation) -> None:
         self.generations.append(generation)
@@ -122,7 +128,8 @@ class RunningPmj(Operator):
             some = by_size[: min(self.budget.fan_in, max(2, len(by_size) - most + 1))]
             self.generations = [each for each in self.generations if all(each is not other for other in some)]
             self._reads(some)
-            for found in together(self.finding, some, self.next, self.folder, self._page_rows()):
+            page_rows = [self._page_rows(*of_input(some, number)) for number in (0, 1)]
+            for found in together(self.finding, some, self.next, self.folder, page_rows):
                 if isinstance(found, Generation):
                     self._add(found)
                 else:
@@ -165,8 +172,8 @@ class RunningPmj(Operator):
     @property
     def footprint(self) -> Footprint:
         rows = self._rows()
-        nbytes = sum(count * width for count, width in zip(rows, self.widths, strict=True))
         spilled = sum(each.nbytes for each in self.generations)
+        nbytes = spilled + self.nbytes + sum(sum(each.sizes) for each in self.generations if not each.nbytes)
         return Footprint(sum(rows), int(nbytes), self.inputs * len(self.generations), spilled=spilled)
 
     def snapshot(self) -> Snapshot:
@@ -180,9 +187,9 @@ class RunningPmj(Operator):
                     makers[blob_name(number, str(each.number))] = partial(_run_bytes, run)
         manifest = {
             "format": FORMAT, "fingerprint": self.config.fingerprint, "progress": list(self.times.times),
-            "figures": dict(self.figures), "next": self.next, "widths": list(self.widths), "bytes": self.nbytes,
+            "figures": dict(self.figures), "next": self.next, "sizes": list(self.sizes),
             "lists": [self._list_name(number) if parts else None for number, parts in enumerate(self.lists)],
-            "generations": [[each.number, each.level] for each in self.generations],
+            "generations": [[each.number, each.sizes, each.level] for each in self.generations],
         }  # fmt: skip
         return Snapshot(manifest, Blobs(makers))
 
@@ -195,20 +202,20 @@ class RunningPmj(Operator):
         manifest, blobs = snapshot.manifest, snapshot.blobs
         self.times = Progress(self.inputs, list(manifest["progress"]))
         self.figures = dict(manifest["figures"])
-        self.next, self.widths, self.nbytes = manifest["next"], list(manifest["widths"]), manifest["bytes"]
+        self.next, self.sizes = manifest["next"], list(manifest["sizes"])
         names = [None if name is None else blob_name(number, name) for number, name in enumerate(manifest["lists"])]
         self.lists = [[] if name is None else [rows_from_bytes(blobs[name])] for name in names]
         self.generations = []
-        for generation, level in manifest["generations"]:
-            runs = [self._restored(number, generation, blobs) for number in (0, 1)]
-            self.generations.append(Generation(generation, (runs[0], runs[1]), level))
+        for generation, sizes, level in manifest["generations"]:
+            runs = [self._restored(number, generation, blobs, size) for number, size in enumerate(sizes)]
+            self.generations.append(Generation(generation, (runs[0], runs[1]), (sizes[0], sizes[1]), level))
 
-    def _restored(self, number: int, generation: int, blobs: Any) -> SortedRun | None:
+    def _restored(self, number: int, generation: int, blobs: Any, size: float) -> SortedRun | None:
         name = blob_name(number, str(generation))
         if name not in blobs:
             return None
         side = self._sorted(rows_from_bytes(blobs[name]), generation)
-        return RunInMemory(side) if self.folder is None else self._written(number, side)
+        return RunInMemory(side) if self.folder is None else self._written(side, size)
 
 
 def _lists_bytes(parts: list[Batch]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,12 @@ import pyarrow.compute as pc
 from streamjoin.operators.tpmj.groups import Parts, labelled, new_name
 from streamjoin.operators.tpmj.order import ValueOrder
 from streamjoin.state import Batch, Blobs, Snapshot, table_from_bytes, table_to_bytes
+
+# What a letter and a token need where contents are compared: a letter is there as text, as a code point (4 bytes) and in
+# a gram (8), a token beside itself as a hash, and each has its place in a list. An index of them, made for one input at a
+# time, is part of the work.
+TEXT_BYTES: Final = 16
+TOKEN_BYTES: Final = 16
 
 
 def width_of(number: int, batch: Batch, declared: Sequence[int] | None) -> float:
@@ -44,7 +50,17 @@ def bytes_of(batch: Batch) -> int:
                 fixed += max(1, kind.bit_width // 8)
             except ValueError:  # lists and the like: about
                 total += int(column.nbytes)
+    total += sum(map(_compared, batch.contents.columns if batch.contents is not None else ()))
     return fixed * len(batch) + total
+
+
+def _compared(column: pa.ChunkedArray) -> int:
+    """Bytes of a text or a set, and of the tokens by which kernels compare it."""
+    if not pa.types.is_list(column.type):
+        return TEXT_BYTES * int(pc.sum(pc.binary_length(column)).as_py() or 0)
+    values = pc.list_flatten(column)
+    whole = 8 * len(values) if pa.types.is_integer(values.type) else int(pc.sum(pc.binary_length(values)).as_py() or 0)
+    return whole + TOKEN_BYTES * len(values)
 
 
 @dataclass
