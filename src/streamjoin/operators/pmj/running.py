@@ -63,7 +63,8 @@ class RunningPmj(Operator):
         declared = None if self.config.row_bytes is None else (self.config.row_bytes,) * self.inputs
         width = width_of(number, batch, declared)
         for some in in_room(batch, width, lambda: self.budget.lists - self.nbytes):
-            self.lists[number].append(some)
+            # Rows may lie in a larger piece of memory, as Spark has delivered it, which would stay with them.
+            self.lists[number].append(some.take(np.arange(len(some))) if some is batch else some)
             self.sizes[number] += len(some) * width
             if self.nbytes + width > self.budget.lists:
                 for results in chain(self._generation(last=False), self._merged_down(MOST_OPEN * self.budget.fan_in)):
@@ -80,8 +81,8 @@ class RunningPmj(Operator):
         one, or small enough to stay beside the pages of a merge.
         """
         stays = self.folder is None or (last and (not self.generations or self.nbytes * 4 <= self.budget.lists))
-        sides = [self._sorted(Batch.concat(parts), self.next) if parts else None for parts in self.lists]
-        sizes, self.lists, self.sizes = self.sizes, [[], []], [0.0, 0.0]
+        sides = [self._listed(number) for number in (0, 1)]
+        sizes, self.sizes = self.sizes, [0.0, 0.0]
         yield from self._counted(self.finding.within(sides[0], sides[1]))
         runs = [
             None if side is None else RunInMemory(side) if stays else self._written(side, size)
@@ -91,6 +92,15 @@ class RunningPmj(Operator):
         self.figures["generations"] += 1
         del sides
         pa.default_memory_pool().release_unused()  # Arrow keeps what is free for itself
+
+    def _listed(self, number: int) -> Side | None:
+        """The rows of a list, sorted; it is empty then, so that they are not in memory twice."""
+        parts, self.lists[number] = self.lists[number], []
+        if not parts:
+            return None
+        rows = Batch.concat(parts)
+        del parts
+        return self._sorted(rows, self.next)
 
     def _sorted(self, rows: Batch, generation: int) -> Side:
         return Side.sorted(self.finding.matching, rows, np.full(len(rows), generation))
