@@ -57,10 +57,13 @@ def rows_of(frame: DataFrame) -> list[list[Any]]:
 
 def figures(query: Any) -> dict[str, Any]:
     """What a query says of itself when it has ended, and of every micro-batch; in whatever form it is asked."""
+    sj.report(query)  # from here on a listener keeps its figures
     query.awaitTermination()
+    report = sj.report(query)
     every = [steady(sj.from_progress(each)) for each in query.recentProgress]
     assert every == [steady(sj.from_progress(each.json)) for each in query.recentProgress]
-    told = {"last": steady(sj.progress(query)), "every": every}
+    reported = {"rows": report.figures()["rows_in"], "stages": [sorted(plan.stages.values()) for plan in report.plans]}
+    told = {"last": steady(sj.progress(query)), "every": every, "reported": reported}
     return json.loads(json.dumps(told, default=str))  # type: ignore[no-any-return]
 
 

@@ -64,6 +64,7 @@ def opened(browser: Any, address: str, width: int, scheme: str = "light") -> Ite
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     said: list[str] = []
+    page.said = said
     page.on("console", lambda each: said.append(each.text) if each.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda each: None if each.url.startswith((address, "data:")) else said.append(each.url))

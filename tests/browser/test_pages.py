@@ -94,5 +94,8 @@ def test_the_live_page_shows_what_is_new_and_keeps_its_place(browser: Any, width
             page.wait_for_function("document.querySelectorAll('figure.plot svg').length > 5")
             assert page.evaluate("window.scrollY") == 700
             check(page, width)
+            live.stop()
+            page.wait_for_function("document.title.endsWith('(no longer served)')")
+            page.said.clear()  # the browser itself says that nobody answered
     finally:
         live.stop()

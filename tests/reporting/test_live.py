@@ -52,6 +52,10 @@ def test_two_pages_have_two_ports_and_a_taken_one_is_refused(page: LivePage) -> 
         LivePage(lambda: report(3), page.port)
 
 
+def test_a_page_that_was_never_started_stops() -> None:
+    LivePage(lambda: report(3)).stop()
+
+
 def test_a_query_that_cannot_be_asked_is_no_error_of_the_server() -> None:
     def failing() -> None:
         raise RuntimeError("being restarted")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,15 @@ def test_sums_stay_however_many_micro_batches_there_are() -> None:
     assert kept[-1].total("state_rows") == batches[-1].total("state_rows"), "of what is kept, the last holds"
     assert (kept[0].first, kept[-1].last) == (0, 1000)
     assert [one.last + 1 for one in kept[:-1]] == [two.first for two in kept[1:]], "no gaps"
+
+
+def test_what_another_run_kept_does_not_count_twice() -> None:
+    """A query that was started again tells its figures under another name."""
+    before, after = micro_batch(3), micro_batch(4)
+    after = replace(after, figures={("streamjoin-2", *key[1:]): value for key, value in after.figures.items()})
+    both = before.followed_by(after)
+    assert both.total("state_rows") == after.total("state_rows")
+    assert both.total("rows_in") == before.total("rows_in") + after.total("rows_in")
 
 
 def test_a_micro_batch_counts_once_whoever_tells_it() -> None:

@@ -36,6 +36,7 @@ def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
     ran_there = connect["suite"]
     assert ran_there["again"]["last"]["joins"][0]["state_rows"] > 0
     assert sum(each["rows_in"] for run in ("first", "again") for each in ran_there[run]["every"]) == 80
+    assert sum(ran_there["again"]["reported"]["rows"]) == 80, "a query that goes on is the same query"
     assert ran_there["rest"], "with this much slack something is still held"
     assert sorted(ran_there["left"] + ran_there["rest"], key=str) == ran_there["batch"]
     # Told what its frames are, a call asks Spark nothing; and a stream that is called none is noticed all the same.

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import CallError, says_what_fits
 from streamjoin.reporting.measured import History, MicroBatch, flat
 from streamjoin.reporting.report import Report, ReportedPlan
-from streamjoin.spark.listening import Followed, Told, listening_in
+from streamjoin.spark.listening import Told, listening_in
 from streamjoin.spark.marks import stage_of
 
-_histories: WeakKeyDictionary[Followed, History] = WeakKeyDictionary()
-_lock = threading.Lock()
+
+class Kept:
+    """The history of a query, from what a listener is told."""
+
+    def __init__(self) -> None:
+        self.history = History()
+
+    def add(self, told: Told) -> None:
+        """One more micro-batch."""
+        self.history.add(_batch(told))
 
 
 @says_what_fits
@@ -27,7 +33,8 @@ def report(query: Any, *, settings: Mapping[str, str] | None = None, spark: Spar
     From the first call on the query's figures are kept by a listener of the session: Spark itself forgets all but the
     last hundred reports. So call it once when the query has started, and again whenever you want to see one; it works
     when the query is over, and when it has failed. A query that was stopped and goes on from its checkpoint is the same
-    query. `settings` are shown on the page beside the plan's.
+    query. Through Spark Connect there is no listener: a report has what the query still knew whenever you called.
+    `settings` are shown on the page beside the plan's; `spark` is the session of the query, by default the active one.
 
     >>> import tempfile, streamjoin as sj
     >>> spark, folder = sj.session(), tempfile.mkdtemp()
@@ -50,12 +57,9 @@ def report(query: Any, *, settings: Mapping[str, str] | None = None, spark: Spar
         )
     listening = listening_in(spark or SparkSession.active())
     failure = query.exception()
-    followed = listening.follow(query)
-    with _lock:
-        history = _histories.setdefault(followed, History())
-        for told in listening.take(followed):
-            history.add(_batch(told))
-        batches = tuple(history.batches)
+    kept = listening.follow(query, Kept)
+    with listening.lock:
+        batches = tuple(kept.history.batches)
     return Report(
         name=query.name or f"query {str(query.id)[:8]}",
         active=bool(query.isActive),

@@ -27,6 +27,7 @@ from streamjoin.cli.demo_stream import SECONDS, Match, play
 from streamjoin.cli.failure import readable_failures
 from streamjoin.cli.local_spark import local_spark
 from streamjoin.cli.match import generate_match
+from streamjoin.cli.reported import check_report
 
 SHOWN: Final = 8
 
@@ -43,6 +44,7 @@ def demo(
     """Join two sensor streams by distance and time, on a Spark of its own."""
     with complaints(), readable_failures():
         if not batch:
+            check_report(report, live=False, port=None)
             play(Console(), Match(rows, radius, window, seed), seconds or SECONDS, report)
             return
         for option, given in (("--seconds", seconds), ("--report", report)):

@@ -54,8 +54,9 @@ class Reported:
             return
         try:
             report = self.report()
-            # Spark's own text is a stack trace in Java; what went wrong is one line of it.
-            report = report if report.error is None else replace(report, error=_words_of(error, report.error))
+            if isinstance(error, Exception):
+                # Spark's own text is a stack trace in Java; what went wrong is one line of it.
+                report = replace(report, error=str(in_words(error) if from_spark(error) else error))
             self.say(f"report: {report.write(self.path)}")
         except Exception as failed:
             if error is None:
@@ -63,13 +64,24 @@ class Reported:
             self.say(f"warning: the report could not be written: {failed}")  # what ended the run is said after this
 
 
-def _words_of(error: BaseException | None, said: str) -> str:
-    return said if error is None or not from_spark(error) else str(in_words(error))
+def _nothing() -> Report:
+    return Report("nothing", False, ())
 
 
-def check_report(path: Path | None, live: bool, port: int | None) -> None:
+def check_report(path: Path | None, *, live: bool, port: int | None) -> None:
     """Refuse what cannot be written or served, before Spark starts."""
     if path is not None and path.is_dir():
         raise CallError(f"--report must be a file, and {path} is a folder", hint=f"--report {path / 'report.html'}")
+    if path is not None:
+        there = path.exists()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.open("a").close()
+        except OSError as error:
+            raise CallError(f"--report {path} cannot be written: {error.strerror}", hint="give another file") from None
+        if not there:
+            path.unlink()
+    if port is not None and live:
+        LivePage(_nothing, port).stop()
     if port is not None and not live:
         raise CallError("--live-port is for a live page", hint=f"add --live, or leave --live-port {port} out")

@@ -64,7 +64,7 @@ def run(
             raise CallError(
                 "run reads at least one stream", hint="--stream R=PATH, or lanes of it: --lane R:urgent=PATH"
             )
-        check_report(report, live, live_port)
+        check_report(report, live=live, port=live_port)
         ready = prepare(asked, starts=True)
         spark, ending = ready.spark, asked.ending
         measuring = Measuring.of(batch_seconds, checkpoint, spark, asked.lanes, ready.shapes)

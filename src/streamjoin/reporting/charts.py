@@ -36,8 +36,9 @@ class Line:
 class Plot:
     """A plot: what the axes show, with their units; the lines, and words about them.
 
-    Axes are logarithmic unless it is `linear`; linear ones begin at zero. `numbers` says how those of the y axis are
-    written, as d3 does: `","` for 1,000,000 and `"~s"` for 1M. `stepped` lines hold a value until the next one.
+    Axes are logarithmic unless it is `linear`; linear ones begin at zero, the y axis unless not `from_zero`. `numbers`
+    says how those of the y axis are written, as d3 does: `","` for 1,000,000 and `"~s"` for 1M. `stepped` lines hold a
+    value until the next one.
     """
 
     title: str
@@ -47,6 +48,7 @@ class Plot:
     words: Sequence[str] = ()
     linear: bool = False
     numbers: str = ","
+    from_zero: bool = True
     stepped: bool = False
 
     def svg(self) -> str:
@@ -87,7 +89,7 @@ class Plot:
         up = alt.Axis(tickCount=5, **above, **self._written(self.numbers))
         base = alt.Chart(alt.InlineData(values=list(self._values()))).encode(
             x=alt.X("x:Q", title=self.x, scale=scale, axis=across),
-            y=alt.Y("y:Q", title=self.y, scale=scale, axis=up),
+            y=alt.Y("y:Q", title=self.y, scale=scale if self.from_zero else alt.Scale(zero=False, nice=True), axis=up),
             color=alt.Color("line:N", scale=alt.Scale(domain=labels, range=colours), legend=named, sort=None),
             strokeDash=alt.StrokeDash(
                 "line:N",

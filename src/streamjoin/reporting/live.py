@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import Final
@@ -61,7 +62,8 @@ class LivePage:
 
     def stop(self) -> None:
         """Answer no more."""
-        self.server.shutdown()
+        if self.thread.is_alive():
+            self.server.shutdown()
         self.server.server_close()
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
@@ -78,7 +80,10 @@ class LivePage:
         except Exception as error:  # the query is being stopped, or restarted: the page asks again
             request.send_error(503, type(error).__name__)
             return
-        content = text.encode()
+        with suppress(ConnectionError):  # a reader who has gone away
+            self._send(request, text.encode())
+
+    def _send(self, request: BaseHTTPRequestHandler, content: bytes) -> None:
         request.send_response(200)
         request.send_header("Content-Type", "text/html; charset=utf-8")
         request.send_header("Content-Length", str(len(content)))

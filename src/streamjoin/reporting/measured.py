@@ -32,8 +32,8 @@ class MicroBatch:
     """One micro-batch, or several in a row. Times in seconds since 1970; `busy` is how long they took together.
 
     `unseen` is how long Spark had not looked at the sources before, None if that is not known, and `took` how long the
-    micro-batch took; of several in a row the longest. `figures` are by the join's name and the figure's:
-    `("streamjoin-1", "lag", "0")`. `waiting` is what the sources say still lies there.
+    micro-batch took; of several in a row what their rows saw on average. `figures` are by the join's name and the
+    figure's: `("streamjoin-1", "lag", "0")`. `waiting` is what the sources say still lies there.
     """
 
     first: int
@@ -46,6 +46,11 @@ class MicroBatch:
     figures: Mapping[tuple[str, ...], float]
     waiting: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def number(self) -> int:
+        """How many micro-batches it is."""
+        return self.last - self.first + 1
+
     def total(self, name: str) -> float:
         """A figure, summed over the joins."""
         return sum(value for key, value in self.figures.items() if key[1:] == (name,))
@@ -56,16 +61,18 @@ class MicroBatch:
 
     def followed_by(self, later: MicroBatch) -> MicroBatch:
         """This one and the next one as one."""
-        added = {key: self.figures.get(key, 0) + later.figures.get(key, 0) for key in later.figures if counts(key)}
-        unseen = [each.unseen for each in (self, later) if each.unseen is not None]
+        keys = {key for each in (self, later) for key in each.figures if counts(key)}
+        added = {key: self.figures.get(key, 0) + later.figures.get(key, 0) for key in keys}
+        rows = [max(1.0, each.total("rows_in")) for each in (self, later)]
+        known = [(each.unseen, size) for each, size in zip((self, later), rows, strict=True) if each.unseen is not None]
         return replace(
             later,
             first=self.first,
             began=self.began,
-            unseen=max(unseen, default=None),
-            took=max(self.took, later.took),
+            unseen=sum(each * size for each, size in known) / sum(size for _, size in known) if known else None,
+            took=(self.took * rows[0] + later.took * rows[1]) / sum(rows),
             busy=self.busy + later.busy,
-            figures={**self.figures, **later.figures, **added},
+            figures={**later.figures, **added},
         )
 
 
@@ -109,6 +116,14 @@ class History:
             pairs = zip(self.batches[::2], self.batches[1::2], strict=False)
             rest = self.batches[len(self.batches) // 2 * 2 :]
             self.batches = [*(one.followed_by(two) for one, two in pairs), *rest]
+
+
+def few(batches: Sequence[MicroBatch], most: int) -> list[MicroBatch]:
+    """The same micro-batches, joined two by two until there are at most so many."""
+    history = History(most)
+    for batch in batches:
+        history.add(batch)
+    return history.batches
 
 
 def latencies(batches: Sequence[MicroBatch], shares: Sequence[float]) -> list[float] | None:

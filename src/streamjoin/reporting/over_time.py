@@ -8,14 +8,16 @@ from functools import partial
 from typing import Final
 
 from streamjoin.reporting.charts import Line, Plot
-from streamjoin.reporting.measured import MicroBatch
+from streamjoin.reporting.measured import MicroBatch, few
 
 LATENCY: Final = (
-    "From a row's arrival to the end of the micro-batch that read it, when its results are in the sink. Spark does not "
-    "tell when a row arrived: it is taken to have come after Spark's last look at the sources before, any moment being "
-    "as likely. What lay there before the query began is left out. Where sources have a backlog rows take longer, and "
-    "results that wait for order, or for an end, wait as long as the plan says."
+    "An estimate, from a row's arrival to the end of the micro-batch that read it, when its results are in the sink. "
+    "Spark does not tell when a row arrived: it is taken to have come after Spark's last look at the sources before, "
+    "as far as Spark reports its looks, any moment being as likely. An idle query looks more often than it reports, "
+    "and was quicker. Rows that wait in a backlog, such as all that lay there when the query began, take longer; the "
+    "first micro-batch is left out. Results that wait for order, or for an end, wait as long as the plan says."
 )
+POINTS: Final = 300  # of a line: more cannot be seen, and a live page is sent again and again
 SHARES: Final = (0.5, 0.9, 0.99)
 STEPS: Final = ("pack", "read", "join", "write")
 # With a unit of their own: the name of a time axis, by how many seconds it shows at most.
@@ -27,20 +29,20 @@ Points = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Names:
-    """What stages and their inputs are called, by the names of their figures."""
+    """What stages and their inputs are called, by the names of figures."""
 
     stages: Mapping[str, str]
     inputs: Mapping[tuple[str, int], str]
 
     def label(self, key: tuple[str, ...], word: str) -> str:
-        """What the line of a figure is called: by its stage and its input, where there are several, else by the word.
+        """What the line of a figure is called: by its stage and its input, where there are several, and the word.
 
-        >>> Names({"j": ""}, {("j", 0): "left"}).label(("j", "lag", "0"), "lag")
+        >>> Names({"j": ""}, {("j", 0): "left"}).label(("j", "lag", "0"), "")
         'left'
         """
         own = self.inputs.get((key[0], int(key[-1])), f"input {key[-1]}") if key[-1].isdigit() else ""
         stage = self.stages.get(key[0], key[0])
-        return ": ".join(part for part in (stage, own) if part) or word
+        return ": ".join(part for part in (stage, own, word) if part)
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,11 @@ class History:
         """One line."""
         return Line(label, self.points(value))
 
-    def own(self, *figure: str, word: str = "") -> list[Line]:
-        """A line for every stage, and every input, that has such a figure."""
+    def own(self, *figure: str, word: str = "", counted: bool = False) -> list[Line]:
+        """A line for every stage, and every input, that has such a figure; of what is counted, per micro-batch."""
         keys = sorted({key for batch in self.batches for key in batch.figures if key[1 : 1 + len(figure)] == figure})
-        return [self.line(self.names.label(key, word), partial(_figure, key)) for key in keys]
+        value = _per_batch if counted else _figure
+        return [self.line(self.names.label(key, word), partial(value, key)) for key in keys]
 
     def rates(self, name: str) -> Points:
         """Rows of a micro-batch by the time since the one before had ended."""
@@ -86,8 +89,12 @@ def _figure(key: tuple[str, ...], batch: MicroBatch) -> float | None:
     return batch.figures.get(key)
 
 
+def _per_batch(key: tuple[str, ...], batch: MicroBatch) -> float | None:
+    return batch.figures[key] / batch.number if key in batch.figures else None
+
+
 def _step(step: str, batch: MicroBatch) -> float:
-    return sum(value for key, value in batch.figures.items() if key[1:] == ("seconds", step))
+    return sum(value for key, value in batch.figures.items() if key[1:] == ("seconds", step)) / batch.number
 
 
 def _with_last(batches: Sequence[MicroBatch]) -> Iterator[tuple[MicroBatch | None, MicroBatch]]:
@@ -96,7 +103,7 @@ def _with_last(batches: Sequence[MicroBatch]) -> Iterator[tuple[MicroBatch | Non
 
 def plots_of(batches: Sequence[MicroBatch], names: Names, unit: str) -> list[Plot]:
     """The plots that have something to show; `unit` is that of lengths of event time."""
-    history = History(batches, names)
+    history = History(few(batches, POINTS), names)
     plots = [*_flow(history), *_state(history), *_lateness(history, unit), *_recall(history, unit), *_rest(history)]
     return [plot for plot in plots if any(line.points for line in plot.lines)]
 
@@ -120,17 +127,18 @@ def _latency(share: float, batch: MicroBatch) -> float | None:
 
 def _state(history: History) -> Iterator[Plot]:
     yield _plot(history, "State: rows", "rows kept", history.own("state_rows"), numbers="~s")
-    size, spilled = history.own("state_bytes"), _with_values(history.own("spilled_bytes", word="of them in files"))
-    if spilled and len(size) > 1:
-        spilled = [replace(line, label=f"{line.label}, in files") for line in spilled]
+    spilled = _with_values(history.own("spilled_bytes", word="of them in files"))
+    size = history.own("state_bytes", word="all" if spilled else "")
     yield _plot(history, "State: bytes", "bytes", [*size, *spilled], numbers="~s")
     yield _plot(history, "State: sorted runs", "runs", history.own("state_runs"), "What is merged falls to one run.")
 
 
 def _lateness(history: History, unit: str) -> Iterator[Plot]:
-    invalid = [replace(line, label=f"invalid, {line.label}") for line in _with_values(history.own("invalid"))]
+    invalid = _with_values(history.own("invalid", word="invalid", counted=True))
     words = "Rows behind the progress of their input; the call says what becomes of them."
-    yield _plot(history, "Late rows", "rows per micro-batch", [*history.own("late", word="late"), *invalid], words)
+    yield _plot(
+        history, "Late rows", "rows per micro-batch", [*history.own("late", word="late", counted=True), *invalid], words
+    )
     words = "How far the progress of each input is behind the newest row of any."
     yield _plot(history, "Lag", unit, history.own("lag"), words)
 
@@ -140,7 +148,7 @@ def _recall(history: History, unit: str) -> Iterator[Plot]:
     targets = history.own("recall", "target", word="target")
     lines += [replace(line, dashed=True) for line in targets]
     words = "What is expected to be found of all results, beside the target; sj.true_recall says what was found."
-    yield _plot(history, "Recall", "share of all results", lines, words)
+    yield replace(_plot(history, "Recall", "share of all results", lines, words), from_zero=False)
     yield _plot(history, "Slack that the target asks for", unit, history.own("recall", "slack"))
     yield _plot(history, "Rows kept for the target", "rows", history.own("recall", "kept_rows"), numbers="~s")
 
@@ -150,7 +158,7 @@ def _rest(history: History) -> Iterator[Plot]:
     yield _plot(history, "Urgent rows", "share of the rows", history.own("urgent", "share", word="urgent"), words)
     kinds = sorted({kind for batch in history.batches for kind in batch.waiting})
     lines = [history.line(kind, partial(_waiting, kind)) for kind in kinds]
-    yield _plot(history, "Backlog of the sources", "not read yet", lines, numbers="~s")
+    yield _plot(history, "Backlog of the sources", "not read yet", lines)
     steps = [history.line(step, partial(_step, step)) for step in STEPS]
     words = "Seconds of tasks, which run side by side; packing includes waiting for Spark's rows."
     yield _plot(history, "Where the time goes", "seconds per micro-batch", steps, words)

@@ -119,5 +119,8 @@ class Report:
         place = Path(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         beside = place.with_name(f".{place.name}.part")
-        beside.write_text(self.html(), encoding="utf-8")
-        return beside.replace(place)
+        try:
+            beside.write_text(self.html(), encoding="utf-8")
+            return beside.replace(place)
+        finally:
+            beside.unlink(missing_ok=True)

@@ -91,13 +91,17 @@ def _drawn(report: Report, reported: ReportedPlan) -> Html:
     boxes, arrows = parts_of(reported.plan)
     rates: dict[int, str] = {}
     if report.batches:
-        seconds = max(1e-3, report.batches[-1].ended - report.batches[0].began)
         for name, number in reported.stages.items():
+            own = [batch for batch in report.batches if any(key[0] == name for key in batch.figures)]
+            seconds = max(1e-3, own[-1].ended - own[0].began)
             stage = reported.stage(number)
             sources = {key[2] for batch in report.batches for key in batch.figures if key[:2] == (name, "rows_of")}
             rates |= {int(each): _flow(_sum(report, (name, "rows_of", each)), seconds) for each in sources}
+            leaving = _sum(report, (name, "rows_out"))
             if stage.outlet.leaves != "passed on":
-                rates[stage.outlet.way.channel] = _flow(_sum(report, (name, "rows_out")), seconds)
+                rates[stage.outlet.way.channel] = _flow(leaving, seconds)
+            elif leaving and len(reported.plan.sink.channels) == 1:  # a stage that decides tells its rows with this one
+                rates[reported.plan.sink.channels[0]] = _flow(leaving, seconds)
     return Html(picture(boxes, arrows, rates))
 
 

@@ -1,17 +1,18 @@
 """Keeps what queries report: Spark itself keeps the last hundred reports of each, and no more.
 
-A `StreamingQueryListener` per session, which hears of every query and keeps the figures of those that somebody follows.
-On classic Spark it is called through the driver's gateway, on Spark Connect by a thread of the client; either way later
-than the query runs, so whoever asks for a history also looks at the query itself.
+A `StreamingQueryListener` per session, which hears of every query and hands on the reports of those that somebody
+follows. It is told later than the query runs, so whoever asks for a history also looks at the query itself. Through
+Spark Connect there is none: PySpark's runs in a thread that keeps a program from ending. There a history has what the
+query still knew whenever somebody asked.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
@@ -35,13 +36,20 @@ class Told:
     waiting: Mapping[str, float]
 
 
+class Keeper(Protocol):
+    """Who keeps what is told of a query."""
+
+    def add(self, told: Told) -> None:
+        """One more micro-batch."""
+
+
 @dataclass(eq=False)
 class Followed:
-    """The reports of one query since somebody has followed it, each once, until they are taken."""
+    """A query that somebody follows: each of its micro-batches is told once."""
 
+    keeper: Any
     looked: float | None = None
     last: int = -1
-    told: list[Told] = field(default_factory=list)
 
     def hear(self, progress: Mapping[str, Any]) -> None:
         """One more report, perhaps one that was heard before, or one of an idle query."""
@@ -51,7 +59,7 @@ class Followed:
                 return
             self.last = progress["batchId"]
             unseen = None if self.looked is None else max(0.0, began - self.looked)
-            self.told.append(Told(from_progress(progress), began, unseen, waiting(progress["sources"])))
+            self.keeper.add(Told(from_progress(progress), began, unseen, waiting(progress["sources"])))
         self.looked = began if self.looked is None else max(began, self.looked)
 
 
@@ -61,20 +69,16 @@ class Listening(StreamingQueryListener):
     def __init__(self) -> None:
         self.lock, self.followed = threading.Lock(), dict[str, Followed]()
 
-    def follow(self, query: Any) -> Followed:
-        """Begin to keep what a query reports, with what it still knows; or go on."""
+    def follow(self, query: Any, keeper: Callable[[], Keeper]) -> Any:
+        """Who keeps what a query reports, with what it still knows; the first time a new one."""
         with self.lock:
-            followed = self.followed.setdefault(str(query.id), Followed())
-            if len(self.followed) > FOLLOWED:
-                self.followed.pop(next(iter(self.followed)))
+            followed = self.followed.get(str(query.id))
+            if followed is None:
+                followed = self.followed[str(query.id)] = Followed(keeper())
+                if len(self.followed) > FOLLOWED:
+                    self.followed.pop(next(iter(self.followed)))
         self._hear(followed, query.recentProgress)
-        return followed
-
-    def take(self, followed: Followed) -> list[Told]:
-        """What has been heard since the last time."""
-        with self.lock:
-            told, followed.told = followed.told, []
-            return told
+        return followed.keeper
 
     def _hear(self, followed: Followed, reports: Iterable[Any]) -> None:
         with self.lock:
@@ -110,7 +114,8 @@ def listening_in(spark: SparkSession) -> Listening:
     with _lock:
         if spark not in _listening:
             listener = Listening()
-            spark.streams.addListener(listener)
+            if hasattr(spark, "_jvm"):
+                spark.streams.addListener(listener)
             _listening[spark] = listener
         return _listening[spark]
 
