@@ -187,8 +187,8 @@ class Operator(ABC):
         """Rows arrive on an input."""
 
     def make_room(self) -> None:
-        """More batches of a micro-batch follow, and progress waits for them: what is kept by now, and does not fit, goes
-        to files. Most operators keep nothing that can.
+        """More batches of a micro-batch follow, and progress waits for them: what is kept by now, and does not fit,
+        goes to files. Most operators keep nothing that can.
         """
         return
 
