@@ -110,6 +110,7 @@ class Configuration(Protocol):
     """What an operator is to do."""
 
     # `areas`, where there are any: how many sweep areas it has, which share what it may use of memory.
+    # `passes`, where it has none: whether it lets its rows go on as they come.
 
     @property
     def fingerprint(self) -> str:
