@@ -306,15 +306,16 @@ def pmj(size: int, say: Say) -> Outcome:
         raise BenchmarkError(f"{memory.results:,} results in memory, {merged.results:,} in generations")
     ratio = memory.median / merged.median
     table = Table(title=f"2 x {rows:,} rows, {sweep_pmj.MEMORY >> 20} MB, {memory.results:,} results")
-    for heading in ("", "seconds", "generations", "early results", "memory above the rows"):
+    for heading in ("", "seconds", "of the process", "generations", "early results", "memory above the rows"):
         table.add_column(heading, justify="right" if heading else "left")
-    table.add_row("in memory", f"{memory.median:.2f}", "", "", "")
+    table.add_row("in memory", f"{memory.median:.2f}", f"{memory.median_cpu:.2f}", "", "", "")
     early, above = f"{merged.early / merged.results:.1%}", f"{merged.above / (1 << 20):.0f} MB"
-    table.add_row("pmj", f"{merged.median:.2f}", str(merged.generations), early, above)
+    cpu = f"{merged.median_cpu:.2f}"
+    table.add_row("pmj", f"{merged.median:.2f}", cpu, str(merged.generations), early, above)
     text = f"{ratio:.2f} of the join in memory ({merged.median:.2f} s against {memory.median:.2f} s)"
     figures = {
         "memory": memory.seconds, "pmj": merged.seconds, "early": merged.early, "results": merged.results,
-        "above": merged.above,
+        "above": merged.above, "memory cpu": memory.cpu, "pmj cpu": merged.cpu,
     }  # fmt: skip
     over = merged.above / sweep_pmj.MEMORY
     verdicts = [

@@ -44,6 +44,7 @@ class Outcome:
     difference: Difference | None = None
     skipped: str | None = None
     failure: str | None = None
+    files_unchecked: bool = False  # nobody spilled after the last kill, so whatever was left could still be there
 
     @property
     def kills(self) -> int:
@@ -100,7 +101,7 @@ class Case:
             killing(outcome)
             outcome.restarts = len(self.lives) - 1
             if self.kind.spills:
-                self._check_files()
+                outcome.files_unchecked = not self._check_files()
             outcome.difference = compare_query(spark, self.kind, self.folder)
         except ChaosError as error:
             outcome.failure = str(error)
@@ -163,14 +164,16 @@ class Case:
         self.lives.append(life)
         return life
 
-    def _check_files(self) -> None:
-        """State was in files, and neither those who were killed nor those who ended left any of them."""
+    def _check_files(self) -> bool:
+        """State was in files, and neither those who were killed nor those who ended left any of them. Whoever spills
+        next removes them: where the last one found nothing left to do, this cannot be checked.
+        """
         batches = [[event for event in life.events() if event["event"] == "batch"] for life in self.lives]
         if not any(event["runs"] for events in batches for event in events):
             raise ChaosError("the case itself is wrong: nothing of its state was in files")
-        # Whoever spills next removes them: not one that found nothing left to do.
         if batches[-1] and (left := run_files(self.lives[-1].scratch)):
             raise ChaosError(f"{len(left)} files of runs are left in the local folders, such as {left[0]}")
+        return bool(batches[-1])
 
     def _count(self, outcome: Outcome, where: Where, what: str) -> None:
         outcome.hits[where] += 1

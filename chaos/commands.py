@@ -195,4 +195,7 @@ def summary(chaos: Chaos) -> str:
     ]
     if skipped:
         parts.append(f"{skipped} skipped")
+    unchecked = sum(outcome.files_unchecked for outcome in chaos.outcomes)
+    if unchecked:
+        parts.append(f"left files of {unchecked} not checked")
     return ", ".join(parts) + f"; seed {chaos.seed}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ class InPieces(InProcess):
 
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     folder: str = ""
+    spilled: int = 0  # bytes that were in files while rows still came, at most
 
     def _stage(self, number: int, bucket: int) -> RunningStage:
         self.running[number, bucket] = budgeted(self.plan.stages[number], self.rng).build(
@@ -45,11 +46,18 @@ class InPieces(InProcess):
         )
         return self.running[number, bucket]
 
-    def travelled(self, packets: Iterable[Packet]) -> list[Packet]:
+    def travelled(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         """They come in any order, the inputs mixed."""
         come = list(packets)
         self.rng.shuffle(come)
-        return come
+        for packet in come:
+            self.spilled = max(self.spilled, *(each.fragment.footprint.spilled for each in self.running.values()), 0)
+            yield packet
+
+    @property
+    def by_pmj(self) -> bool:
+        """Whether the join runs by merging sorted runs."""
+        return isinstance(self.plan.stages[0].nodes[0].config, Pmj)
 
     def figure(self, name: str) -> int:
         """A figure, summed over all operators."""
@@ -91,10 +99,9 @@ def run_case(case: Case, folder: str | Path) -> InPieces:
     tables = {str(number): table(rows, call.schemas[number]) for number, rows in enumerate(case.arrivals)}
     left.add(running.batch({name: cut(rng, whole) for name, whole in tables.items()}))
     check_left(case, model, left)
-    by_pmj = isinstance(plan.stages[0].nodes[0].config, Pmj)
-    assert by_pmj == runs_by_pmj(call), "not the operator that was expected"
+    assert running.by_pmj == runs_by_pmj(call), "not the operator that was expected"
     files = [path for path in Path(folder).rglob("*") if path.is_file()]
-    assert not by_pmj or not files, f"files are left behind: {files}"
+    assert not running.by_pmj or not files, f"files are left behind: {files}"
     return running
 
 

@@ -51,6 +51,8 @@ def test_a_good_run_is_summed_up() -> None:
     assert summary(chaos) == (
         "2 of 4 kills of drivers, 1 queries compared, 3 rows, 0 lost, 0 too many, 0 failed, 1 skipped; seed 7"
     )
+    chaos.outcomes[0].files_unchecked = True
+    assert summary(chaos).endswith(", 1 skipped, left files of 1 not checked; seed 7")
     console = Console(width=140, record=True, quiet=True)
     console.print(outcome_table(chaos))
 

@@ -25,7 +25,10 @@ def test_oracle_simulator_of_batches_under_a_budget(family: str, tmp_path: Path)
         running = simulate(seed, family, tmp_path / str(seed))
         figures.update({name: running.figure(name) for name in ("generations", "merges", "early_results", "results")})
 
+        figures.update({"by areas": not running.by_pmj, "areas spilled": not running.by_pmj and running.spilled > 0})
+
     seeds.check_all(run, range(RUNS * (5 if family == "temporal" else 1)))
+    assert figures["areas spilled"] > figures["by areas"] // 5 > 0, "areas spilled only when all rows had come, if ever"
     if family == "temporal":
         assert figures["merges"] > RUNS // 10, "hardly anything was merged: the budgets are not small enough"
         assert 0 < figures["early_results"] < figures["results"]

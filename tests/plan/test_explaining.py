@@ -77,6 +77,34 @@ def test_a_batch_with_a_budget_says_what_runs_by_merging_and_why_others_do_not()
     assert lines(functions.tree("keys"))["operator"] == "temporal join, how=inner"
 
 
+def in_memory(relation: Relation, lateness: Any = None, **options: Any) -> list[str]:
+    told_of = told(relation, lateness, **({"memory": 64 << 20} | options)).splitlines()
+    return [line[15:] for line in told_of if line.startswith("in memory")]
+
+
+def test_a_batch_with_a_budget_says_what_stays_in_memory_all_the_same() -> None:
+    assert not in_memory(functions.tree("keys"))
+    assert not in_memory(functions.tree("keys", how="left"))
+    untimed = in_memory(functions.tree("keys", timed=False))
+    assert untimed == ["when runs are merged, all rows of a key; without keys, of a bucket"]
+    chosen = in_memory(functions.tree("as of"))
+    assert chosen == ["rows of input 0, as a whole: they choose when all others are there"]
+    ordered = in_memory(functions.tree("keys"), emit="ordered")
+    assert ordered == ["the results of a bucket, as a whole: they wait for their turn"]
+    judged = in_memory(functions.tree("theta", how="left"), buckets=4)
+    assert judged == ["stage 1: rows that wait for their verdict"]
+    counted = in_memory(functions.tree("keys", windows=(Rows(3), Rows(3))))
+    whole = "the inputs of a bucket, as a whole: not all operators that take them can do with less"
+    assert f"stage 0: {whole}" in counted or counted == [whole]
+    beside = in_memory(functions.tree("keys"), {"0": 3})
+    assert beside == ["static inputs, as a whole, until the first micro-batch has taken them"]
+
+
+def test_where_nothing_goes_to_files_a_budget_says_so() -> None:
+    said = lines(Distinct(functions.stream(0, Range(5))), {"0": 3}, memory=64 << 20)["memory"]
+    assert said == "64 MB in each Python process; nothing here goes to files"
+
+
 def test_a_stream_beside_a_table() -> None:
     relation = functions.tree("theta", how="left", windows=(Range(5, slide=2), Now()))
     assert told(relation, {"0": 4}, buckets=6, emit="ordered", idle_after=90_000_000) == (

@@ -1,4 +1,4 @@
-"""Batches under a budget: what is in memory while pieces of the inputs come. Results are compared in `batch_simulator`."""
+"""Batches under a budget: what is in memory while pieces of the inputs come; `batch_simulator` compares results."""
 
 from __future__ import annotations
 

@@ -47,6 +47,17 @@ def test_states_that_nobody_wrote_to_for_hours_are_removed(tmp_path: Path) -> No
     assert [folder.name for folder in tmp_path.iterdir()] == ["new"]
 
 
+def test_the_folder_of_a_task_stays_as_long_as_its_process(local: Path) -> None:
+    with local_runs.passing_folder() as mine:
+        gone = Path(mine).parent / f"{local_runs.PASSING}0-here@1-0"
+        for folder in (Path(mine), gone):
+            folder.mkdir(parents=True)
+            os.utime(folder, (0, 0))
+        local_runs.forget(gone.parent)
+        assert Path(mine).exists()
+        assert not gone.exists()
+
+
 def test_a_state_in_use_is_kept_though_it_writes_in_folders_of_its_own_or_nothing(tmp_path: Path) -> None:
     old = time.time() - 7 * 3600
     for name in ("below", "touched", "ended"):

@@ -110,6 +110,7 @@ class Configuration(Protocol):
     """What an operator is to do."""
 
     # `areas`, where there are any: how many sweep areas it has, which share what it may use of memory.
+    # `passes`, where it has none: whether it lets its rows go on as they come.
 
     @property
     def fingerprint(self) -> str:
@@ -187,8 +188,8 @@ class Operator(ABC):
         """Rows arrive on an input."""
 
     def make_room(self) -> None:
-        """More batches of a micro-batch follow, and progress waits for them: what is kept by now, and does not fit, goes
-        to files. Most operators keep nothing that can.
+        """More batches of a micro-batch follow, and progress waits for them: what is kept by now, and does not fit,
+        goes to files. Most operators keep nothing that can.
         """
         return
 

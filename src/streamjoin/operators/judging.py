@@ -44,6 +44,11 @@ class Judging:
         return 1 + 2 * len(self.verdicts)
 
     @property
+    def passes(self) -> bool:
+        """Whether results go on as they come. Rows that wait for their verdict are fewer, as a rule."""
+        return not self.ordered
+
+    @property
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         return repr(("judging", [verdict.fingerprint for verdict in self.verdicts], self.ordered))

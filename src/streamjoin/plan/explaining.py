@@ -13,9 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamjoin.algebra import Rows
-from streamjoin.operators import Judging, NegativeJoin, Pmj, TemporalJoin, Tpmj
+from streamjoin.algebra import Band, Overlaps, Rows, Within
+from streamjoin.operators import Judging, NegativeJoin, Pmj, Tpmj
+from streamjoin.operators.choosing import ChoosingJoin
 from streamjoin.plan.describing import Told, describe_operator
+from streamjoin.plan.lowering.merging import why_not_in_generations
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
 from streamjoin.plan.wording import (
     Part,
@@ -112,32 +114,60 @@ def _idle(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
 
 
 def _memory(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
+    """What a budget means for this plan: whether anything goes to files, and what stays in memory all the same."""
     memory = plan.stages[0].memory
-    if memory is not None:
-        where = "what does not fit goes to files in Spark's local folders"
-        yield "memory", f"{in_bytes(memory)} in each Python process; {where}"
-        for stage in () if plan.streaming else plan.stages:
-            yield from _without_pmj(stage)
+    if memory is None:
+        return
+    spills = any(node.areas for stage in plan.stages if plan.streaming or stage.in_pieces for node in stage.nodes)
+    where = "what does not fit goes to files in Spark's local folders" if spills else "nothing here goes to files"
+    yield "memory", f"{in_bytes(memory)} in each Python process; {where}"
+    if plan.streaming:
+        if any(source.complete for source in plan.sources):
+            yield "in memory", "static inputs, as a whole, until the first micro-batch has taken them"
+        return
+    for stage in plan.stages:
+        which = f"stage {stage.number}: " if len(plan.stages) > 1 else ""
+        yield from ((heading, which + text) for heading, text in (*_without_pmj(stage), *_in_memory(stage)))
 
 
 def _without_pmj(stage: Stage) -> Iterator[tuple[str, str]]:
     """Of a batch, why a stage with joins does not run by merging sorted runs."""
     joins = [node.config for node in stage.nodes if node.areas and not isinstance(node.config, Pmj | Tpmj)]
-    if not joins:
-        return
-    yield "not by pmj", f"{_why_not_pmj(joins[0])}: rows go through sweep areas, as in a stream"
-    if not stage.in_pieces:
-        yield "in memory", "the inputs of a bucket, as a whole: row windows and urgent rows need all of them at once"
+    why = why_not_in_generations(joins[0], prioritised=stage.prioritised) if joins else None
+    if why is not None:
+        yield "not by pmj", f"{why}: rows go through sweep areas, as in a stream"
 
 
-def _why_not_pmj(join: Any) -> str:
-    if not isinstance(join, TemporalJoin):
-        return "it is no join of two inputs that gives all pairs"
-    if join.how != "inner":
-        return f"a {join.how} join must know which rows met nobody"
-    if join.emit == "ordered":
-        return "results leave in order"
-    return "its rows are those of another operator, whose ends may follow later, or some are urgent"
+def _in_memory(stage: Stage) -> Iterator[tuple[str, str]]:
+    """Of a batch, what a bucket has in memory as a whole."""
+    if stage.prioritised:
+        yield "in memory", "the inputs of a bucket, as a whole: urgent rows go first"
+    elif not stage.in_pieces:
+        yield "in memory", "the inputs of a bucket, as a whole: not all operators that take them can do with less"
+    else:
+        for config in (node.config for node in stage.nodes):
+            text = _waiting(config)
+            if text is not None:
+                yield "in memory", text
+
+
+def _waiting(config: Any) -> str | None:
+    """What of an operator's inputs or results is in memory until the end of a batch."""
+    if isinstance(config, Tpmj):
+        return None
+    if isinstance(config, Pmj):
+        parted = config.matching.timed or isinstance(config.matching.first, Band | Overlaps | Within)
+        return None if parted else "when runs are merged, all rows of a key; without keys, of a bucket"
+    if isinstance(config, NegativeJoin):
+        return "the inputs of a bucket, as a whole: they are joined in the order of time"
+    if isinstance(config, Judging):
+        return "rows that wait for their verdict"
+    if isinstance(config, ChoosingJoin):
+        return f"rows of input {config.chooser}, as a whole: they choose when all others are there"
+    if getattr(config, "emit", "eager") == "ordered":
+        held = "the inputs of a bucket" if config.hold == "inputs" else "the results of a bucket"
+        return f"{held}, as a whole: they wait for their turn"
+    return None
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from streamjoin.operators.tpmj.groups import Parts, labelled, new_name
 from streamjoin.operators.tpmj.order import ValueOrder
 from streamjoin.state import Batch, Blobs, Snapshot, table_from_bytes, table_to_bytes
 
-# What a letter and a token need where contents are compared: a letter is there as text, as a code point (4 bytes) and in
-# a gram (8), a token beside itself as a hash, and each has its place in a list. An index of them, made for one input at a
-# time, is part of the work.
+# What a letter and a token need where contents are compared: a letter is there as text, as a code point (4 bytes) and
+# in a gram (8), a token beside itself as a hash, and each has its place in a list. An index of them, made for one input
+# at a time, is part of the work.
 TEXT_BYTES: Final = 16
 TOKEN_BYTES: Final = 16
 

@@ -54,12 +54,22 @@ def merging(config: NwayJoin, strategy: MergeStrategy, setting: Setting, *, keye
 
 
 def in_generations(config: Any, *, prioritised: bool) -> Any:
-    """The operator of a join of two finite inputs under a budget: PMJ, where it finds the same; otherwise as it is.
-
-    Sweep areas do what it cannot: they know who met nobody, give results in order, and learn ends later.
-    """
-    if prioritised or not isinstance(config, TemporalJoin) or config.new_priority is not None:
-        return config
-    if config.how != "inner" or config.emit != "eager" or config.unknown_ends or config.matching.grid:
+    """The operator of a join of two finite inputs under a budget: PMJ, where it finds the same; otherwise as it is."""
+    if why_not_in_generations(config, prioritised=prioritised) is not None:
         return config
     return Pmj(config.matching, config.schemas, config.validity)
+
+
+def why_not_in_generations(config: Any, *, prioritised: bool) -> str | None:
+    """What sweep areas do for a join of finite inputs that PMJ cannot; None where it can all."""
+    if not isinstance(config, TemporalJoin):
+        return "it is no join of two inputs that gives all pairs"
+    if prioritised or config.new_priority is not None:
+        return "urgent rows go first"
+    if config.how != "inner":
+        return f"a {config.how} join must know which rows met nobody"
+    if config.emit != "eager":
+        return "results leave in order"
+    if config.unknown_ends:
+        return "ends of its rows may follow later"
+    return "rows are found by a grid" if config.matching.grid else None

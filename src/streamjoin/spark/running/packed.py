@@ -53,23 +53,18 @@ def by_bucket(packed: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[Pack
 
 
 def bucket_by_bucket(packed: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterable[Packet]]]:
-    """The same, one after the other as they come: those of the first bucket are never all in memory. There is hardly
-    ever another one in a partition (see `labels`); its packets wait.
+    """The same where labels have brought each bucket to a partition of its own, one after the other as they come: they
+    are never all in memory.
     """
     packets = packets_of(packed)
     first = next(packets, None)
     if first is None:
         return
-    others: dict[int, list[Packet]] = defaultdict(list)
 
     def mine() -> Iterator[Packet]:
         yield first
         for packet in packets:
-            if packet.bucket == first.bucket:
-                yield packet
-            else:
-                others[packet.bucket].append(packet)
+            assert packet.bucket == first.bucket, "rows of a second bucket would have to wait in memory"
+            yield packet
 
     yield first.bucket, mine()
-    for bucket in sorted(others):
-        yield bucket, others.pop(bucket)

@@ -83,10 +83,13 @@ def touch(folder: str) -> None:
 def forget(folder: Path, now: float | None = None) -> None:
     """Remove states that nobody has touched for hours: those of queries that have ended while Spark goes on.
 
-    What is written in folders within that of a state counts, too: it does not touch the state's own.
+    What is written in folders within that of a state counts, too: it does not touch the state's own. A task of a batch
+    may read for hours what it has written: its folder stays as long as its process.
     """
     horizon = (time.time() if now is None else now) - FORGET_AFTER_SECONDS
     for state in folder.iterdir() if folder.is_dir() else ():
+        if state.name.startswith(PASSING) and is_alive(state.name):
+            continue
         with suppress(OSError):  # another worker cleans up, too
             if all(each.stat().st_mtime < horizon for each in (state, *filter(Path.is_dir, state.iterdir()))):
                 shutil.rmtree(state, ignore_errors=True)
