@@ -17,6 +17,7 @@ from benchmarks import window_algorithm
 from benchmarks.errors import BenchmarkError
 from benchmarks.reproduce import best_inputs, running
 from benchmarks.reproduce.best_inputs import Answer
+from benchmarks.reproduce.best_window import WAYS, Faults
 from benchmarks.reproduce.documents import BEST, DOCUMENTS
 from benchmarks.reproduce.experiment import Check, Effort, Experiment, Finding, Findings
 from benchmarks.window_algorithm import AS_PRINTED, CORRECTED, Joined, WindowAlgorithm, nested_loops
@@ -43,17 +44,42 @@ class TestWindowAlgorithm:
     def test_a_better_pair_pushes_an_earlier_one_out_of_the_buffer(self) -> None:
         found = joined(rows(5), rows(3, 4, 6), 2)
         assert found.pairs == [(0, 1), (0, 2)]
-        assert found.most_buffered == 2
+        assert (found.most_buffered, found.pushed_out) == (2, 0)  # 3 and 4 come together
+        found = joined(rows(5), rows(3, 6), 2)
+        assert found.pairs == [(0, 1)]
+        assert found.pushed_out == 1
 
     def test_rows_leave_in_the_order_of_the_left_input_unmatched_ones_too(self) -> None:
         found = joined(rows(0, 50, 51, 99), rows(0, 51, 100), 2)
         assert found.pairs == [(0, 0), (1, 1), (2, 1), (3, 2)]
-        assert joined(rows(0, 50, 99), rows(0, 100), 2).padded == [1]
+        unmatched = joined(rows(0, 50, 99), rows(0, 100), 2)
+        assert unmatched.results == [(0, 0), (1, None), (2, 1)]
+        assert unmatched.in_order
+        assert not Joined([(1, None), (0, 0)]).in_order
 
-    def test_without_its_start_values_below_zero_are_lost(self) -> None:
+    def test_a_pair_that_leaves_twice_is_a_fault_and_so_is_another_order(self) -> None:
+        truth = Answer.of(Joined([(0, 0), (1, None)]))
+        for wrong, count in (
+            (Joined([(0, 0), (0, 0), (1, None)]), "again"),
+            (Joined([(1, None), (0, 0)]), "unordered"),
+            (Joined([(0, 0), (1, None), (1, None)]), "padded_too"),
+        ):
+            faults = Faults()
+            faults.add(truth, wrong)
+            assert (faults.wrong, vars(faults)[count]) == (1, 1), count
+        faults = Faults()
+        faults.add(truth, Joined([(0, 0), (1, None)]))
+        assert faults.wrong == 0
+
+    def test_without_its_start_right_rows_below_zero_are_lost_for_left_rows_above(self) -> None:
+        assert joined(rows(1), rows(-1), 2).pairs == [(0, 0)]
+        assert joined(rows(1), rows(-1), 2, start=False).pairs == []
+
+    def test_without_its_start_a_left_input_that_begins_below_zero_goes_well_all_the_same(self) -> None:
+        # The first windows stay empty, and its fourth case begins where the corrected algorithm does.
         left, right = rows(-5, 3), rows(-6, 3)
         assert joined(left, right, 2).pairs == [(0, 0), (1, 1)]
-        assert joined(left, right, 2, start=False).pairs == [(1, 1)]
+        assert joined(left, right, 2, start=False).pairs == [(0, 0), (1, 1)]
 
     def test_without_throwing_away_a_right_row_that_never_fits_blocks_all_behind_it(self) -> None:
         left, right = rows(0, 20), rows(10, 20)
@@ -79,8 +105,21 @@ class TestWindowAlgorithm:
             inputs = best_inputs.draw(kind, seed, 30)
             tables = inputs.left, inputs.right, inputs.epsilons
             truth = Answer.of(nested_loops(*tables))
-            assert Answer.of(WindowAlgorithm(*tables).run()) == truth, (kind, seed)
+            found = WindowAlgorithm(*tables).run()
+            assert Answer.of(found) == truth, (kind, seed)
+            assert found.in_order, (kind, seed)
             assert best_inputs.by_our_operator(*tables) == truth, (kind, seed)
+
+    def test_what_begins_at_zero_goes_wrong_only_where_the_right_side_is_below(self) -> None:
+        wrong = dict.fromkeys(best_inputs.KINDS, 0)
+        for kind in best_inputs.KINDS:
+            for seed in range(20):
+                inputs = best_inputs.draw(kind, seed, 40)
+                tables = inputs.left, inputs.right, inputs.epsilons
+                found = WindowAlgorithm(*tables, WAYS["begins at [0, epsilon]"]).run()
+                wrong[kind] += Answer.of(found) != Answer.of(nested_loops(*tables))
+        assert wrong.pop("right below") > 0
+        assert not any(wrong.values()), wrong
 
 
 class TestExperiments:
