@@ -165,7 +165,9 @@ class TestRunning:
     ) -> None:
         lines = [Finding("as fast", "1.0 times"), Finding("< 5", "7", "It is the <moon>.")]
         lines.append(Finding("more", "9", claimed=False))
-        made = one_experiment(Findings(lines, checks=[Check("equal", True)], shortened="By half."))
+        made = one_experiment(
+            Findings(lines, checks=[Check("equal", True)], shortened="By half.", different="A clock.")
+        )
         held, printed = self.run(monkeypatch, tmp_path / "page.html", made)
         page = (tmp_path / "page.html").read_text()
         assert held
@@ -173,6 +175,7 @@ class TestRunning:
         assert "&lt; 5" in page
         assert "It is the &lt;moon&gt;." in page
         assert "By half." in page
+        assert "Different: A clock." in page
         found = json.loads((tmp_path / "page.json").read_text())["experiments"]["best-made-up"]
         assert [line["agrees"] for line in found["findings"]] == [True, False, False]
 
