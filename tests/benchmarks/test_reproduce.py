@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from benchmarks import window_algorithm
 from benchmarks.errors import BenchmarkError
-from benchmarks.reproduce import best_inputs, running
+from benchmarks.priority_room.claims import CLAIMS
+from benchmarks.reproduce import best_inputs, prio_reasons, qjoin_rivals, running
 from benchmarks.reproduce.best_inputs import Answer
 from benchmarks.reproduce.best_window import WAYS, Faults
 from benchmarks.reproduce.documents import BEST, DOCUMENTS
@@ -36,6 +37,7 @@ def joined(left: np.ndarray, right: np.ndarray, epsilon: float, **corrections: b
 class TestWindowAlgorithm:
     def test_the_examples_of_its_docstrings(self) -> None:
         assert doctest.testmod(window_algorithm).failed == 0
+        assert doctest.testmod(best_inputs).failed == 0
 
     def test_all_four_cases_are_taken(self) -> None:
         cases = joined(rows(0, 1, 9, 10), rows(1, 9), 2).cases
@@ -141,6 +143,35 @@ class TestExperiments:
             assert plot.spec["$schema"], plot.title
             assert all(line.points for line in plot.lines), plot.title
         json.dumps(findings.figures)
+
+
+class TestReasons:
+    """What the page says changes with what was measured."""
+
+    def test_the_examples_of_its_docstrings(self) -> None:
+        assert doctest.testmod(prio_reasons).failed == 0
+
+    def test_a_reason_of_long_queues_is_not_given_where_the_claim_holds_with_longer_ones(self) -> None:
+        words = "priorities 8, 9 and 10 do not differ (direct, weak)"
+        assert "higher load" in prio_reasons.by_load(words, [1.2], [0.7, 0.9, 1.0])
+        assert prio_reasons.by_load(words, [0.9], [0.7, 1.0, 1.2]) == ""
+        assert prio_reasons.by_load("one sorted list: latencies multiply", [0.7, 1.2], []) == ""
+
+    def test_every_reason_belongs_to_a_claim(self) -> None:
+        words = [claim.words for claim in CLAIMS]
+        for begin in {**prio_reasons.BELOW, **prio_reasons.ABOVE}:
+            assert sum(each.startswith(begin) for each in words) == 1, begin
+
+    @pytest.mark.parametrize(
+        ("waits", "verdict", "why"), [(10.0, "yes", ""), (100.0, "no", "More"), (0.6, "no", "Less")]
+    )
+    def test_a_gain_above_or_below_the_documents_is_not_the_same(self, waits: float, verdict: str, why: str) -> None:
+        found = {"kept": [(0.9, 40.0)], "k_slack": 100.0, "waits": waits, "ours": 0.5, "slack": 9.0, "window": 2.0}
+        latency, memory = qjoin_rivals._lines("D1", found)
+        assert latency.verdict == verdict
+        assert latency.why.startswith(why)
+        assert memory.verdict == "yes"
+        assert [line.verdict for line in qjoin_rivals._lines("exp", found)] == ["not claimed", "not claimed"]
 
 
 def one_experiment(findings: Findings | BenchmarkError) -> Experiment:
