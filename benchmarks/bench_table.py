@@ -82,7 +82,9 @@ def markdown(commands: Sequence[Command], stored: Stored) -> str:
 
 
 def rows_of(command: Command, stored: Stored) -> Iterator[tuple[str, ...]]:
-    """A line for each goal of a command's questions that have been asked; and for a question that had no answer."""
+    """A line for each goal of a command's questions that have been asked; for a question that had no answer, or none
+    that is judged.
+    """
     for question in command.questions:
         found = stored.get(f"{command.name}.{question.name}")
         if found is None:
@@ -97,6 +99,11 @@ def rows_of(command: Command, stored: Stored) -> Iterator[tuple[str, ...]]:
             )
         if found["error"]:
             yield f"{command.name} {question.name}", question.rivals, found["error"], question.goal, "no answer"
+        elif not found["verdicts"]:
+            # It ran, and there is nothing that could be met or missed: no goal, or too small a run to compare.
+            only = f" --only {question.name}" if len(command.questions) > 1 else ""
+            workload = f"{command.name} {question.name}: {question.asks}"
+            yield workload, question.rivals, f"shown by ./sj bench {command.name}{only}", question.goal, "not judged"
 
 
 def _workload(command: Command, question: Question, verdict: str) -> str:

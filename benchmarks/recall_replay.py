@@ -218,6 +218,15 @@ class Replay:
                 best = min(best, float(rows0[one] + rows1[at]))
         return best
 
+    def until_over(self) -> float:
+        """Seconds until the micro-batch of a row is over, on average: so long every row waits at least."""
+        first = min(int(each.arrival[0]) for each in self.streams)
+        waits = [
+            (batch + 1) * self.size - (each.arrival - first)
+            for each, batch in zip(self.streams, self.batch, strict=True)
+        ]
+        return float(np.concatenate(waits).mean()) / 1e6
+
     def k_slack(self) -> tuple[Progress, float, float]:
         """MP-K-slack before a join that expects order: progress, rows in buffer and windows, seconds a row waits.
 

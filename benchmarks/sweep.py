@@ -27,6 +27,7 @@ from benchmarks.plots import write_plots
 from benchmarks.race import Verdict
 from benchmarks.sweep_experiment import (
     MEMORY,
+    PHASE,
     QUICK_SIZE,
     SIZE,
     Plan,
@@ -138,6 +139,7 @@ def _figures(plan: Plan, computable: Any, size: int) -> dict[str, Any]:
         "first_result": first / 1000,
         "share": float((gone / np.maximum(1, by_then)).mean()),
         "last_result": left[-1, 0] / 1000,
+        "left_by_end": float(left[left[:, 0] <= size, 1].max(initial=0) / left[-1, 1]),
     }
 
 
@@ -209,7 +211,7 @@ def adaptivity(size: int, say: Say) -> Outcome:
         figures[name] = {
             "accesses": plan.pages, "merges": plan.figure("merges"), "delay": float(delay.mean()),
             "median": float(np.median(delay)), "largest": float(delay.max()), "memory": float(used.max()),
-            "mean_memory": float(used.mean()),
+            "mean_memory": float(used.mean()), "in_slow_phases": _in_slow_phases(plan, float(arrival[-1])),
         }  # fmt: skip
     table = Table(title=f"1 and 10 ms in turns of 20 s, {count:,} results, equal in all variants")
     table.add_column("")
@@ -232,6 +234,13 @@ def adaptivity(size: int, say: Say) -> Outcome:
             ),
         ]  # fmt: skip
     return Outcome(verdicts, table, _figure3(plans), figures, count)
+
+
+def _in_slow_phases(plan: Plan, end: float) -> float:
+    """The share of the results that leave while sources are slow; what leaves after their end does not count there."""
+    clock, count = np.array([(0.0, 0), *plan.curve.results]).T
+    slow = (clock[1:] <= end) & (clock[1:] // PHASE % 2 == 1)
+    return float(np.diff(count)[slow].sum() / count[-1])
 
 
 def _figure3(plans: dict[str, Plan]) -> dict[str, Plot]:

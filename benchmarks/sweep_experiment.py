@@ -47,6 +47,7 @@ AHEAD_BYTES: Final = 16 << 20
 RESULT_BYTES: Final = 32 << 20
 PAGES_PER_MS: Final = 1.4
 TICK: Final = 10  # milliseconds
+PHASE: Final = 20_000  # milliseconds, after which sources change their rates
 PIECE: Final = 500  # results that go up at a time
 
 Numbers = npt.NDArray[Any]
@@ -65,7 +66,7 @@ def steady(size: int) -> Numbers:
     return np.arange(size, dtype=np.float64)
 
 
-def alternating(size: int, phase: int = 20_000) -> Numbers:
+def alternating(size: int, phase: int = PHASE) -> Numbers:
     """When each element comes: one or ten milliseconds after the last, in turns of twenty seconds."""
     times = np.empty(size)
     clock = 0

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, Literal, Protocol
 
 import numpy as np
@@ -178,16 +179,29 @@ class Window:
 
 @dataclass
 class Joined:
-    """What came out: pairs and padded left rows in the order in which they left, and what it took."""
+    """What came out, in the order in which it left: a left row with its partner, or with None; and what it took."""
 
-    pairs: list[tuple[int, int]] = field(default_factory=list)
-    padded: list[int] = field(default_factory=list)
+    results: list[tuple[int, int | None]] = field(default_factory=list)
     tested: int = 0
+    pushed_out: int = 0  # pairs that were in the buffer until a better one came
     steps: int = 0
     thrown_away: int = 0
     most_buffered: int = 0
     cases: dict[Case, int] = field(default_factory=lambda: dict.fromkeys((1, 2, 3, 4), 0))
     stuck: bool = False  # the bounds did not move any more, and would never
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        return [(row, partner) for row, partner in self.results if partner is not None]
+
+    @property
+    def padded(self) -> list[int]:
+        return [row for row, partner in self.results if partner is None]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether left rows left in their order, those without a partner among the others."""
+        return all(one <= two for (one, _), (two, _) in pairwise(self.results))
 
 
 @dataclass
@@ -217,7 +231,8 @@ class WindowAlgorithm:
         """
         left, _ = self.windows
         if not self.corrections.start:
-            self._fill(Printed(0.0, self.reach))
+            # Nothing is thrown away yet: the correction that does so speaks of *new* lower bounds.
+            self._fill(Printed(0.0, self.reach), throw_away=False)
             self._join(whole=True)
             self._remove(Printed(0.0, self.reach))
         while True:
@@ -270,12 +285,12 @@ class WindowAlgorithm:
         while below < left.end and bounds.below(float(self.left[below, 0])):
             below += 1
         self._leave(below)
-        self._fill(bounds)
+        self._fill(bounds, throw_away=self.corrections.throw_away)
 
-    def _fill(self, bounds: Bounds) -> None:
+    def _fill(self, bounds: Bounds, *, throw_away: bool) -> None:
         left, right = self.windows
         left.fill(bounds, throw_away=False)
-        self.joined.thrown_away += right.fill(bounds, throw_away=self.corrections.throw_away)
+        self.joined.thrown_away += right.fill(bounds, throw_away=throw_away)
 
     def _remove(self, bounds: Bounds) -> None:
         self.windows[0].drop_on_lower(bounds)
@@ -303,19 +318,22 @@ class WindowAlgorithm:
         if not len(near):
             return
         partners, vectors = near + first, distances[near]
+        waiting = 0
         if row in self.buffer:
+            waiting = len(self.buffer[row][0])
             partners = np.concatenate([self.buffer[row][0], partners])
             vectors = np.concatenate([self.buffer[row][1], vectors])
         best = undominated(vectors)
+        self.joined.pushed_out += waiting - int(best[:waiting].sum())
         self.buffer[row] = partners[best], vectors[best]
 
     def _leave(self, until: int) -> None:
         """Left rows before this one leave with their pairs: no better one will come."""
         for row in range(self.left_until, until):
             if row in self.buffer:
-                self.joined.pairs += [(row, int(partner)) for partner in self.buffer.pop(row)[0]]
+                self.joined.results += [(row, int(partner)) for partner in self.buffer.pop(row)[0]]
             elif self.corrections.unmatched:
-                self.joined.padded.append(row)
+                self.joined.results.append((row, None))
         self.left_until = max(self.left_until, until)
 
 
@@ -340,7 +358,7 @@ def nested_loops(left: Table, right: Table, epsilons: Sequence[float]) -> Joined
         found.tested += len(right)
         if len(candidates):
             best = candidates[undominated(distances[candidates])]
-            found.pairs += [(row, int(partner)) for partner in best]
+            found.results += [(row, int(partner)) for partner in best]
         else:
-            found.padded.append(row)
+            found.results.append((row, None))
     return found

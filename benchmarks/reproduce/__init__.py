@@ -5,7 +5,7 @@
     sweep_*.py         joins in sorted runs: page accesses, alternating rates, the order of merges
     life_*.py          lifetimes: throughput of four queries, the share of the time that lifetimes take
     qjoin_*.py         streams out of order: the data sets, the parameters, MP-K-slack
-    prio_*.py          priorities: schedulers and buffers, the formula of a join's gain
+    prio_*.py          priorities: schedulers and buffers (prio_reasons.py says why), the formula of a join's gain
     best_*.py          best matches: the Window Algorithm as printed, its cost; best_inputs.py has the inputs
     running.py         one after another, and the page
 

@@ -6,10 +6,12 @@
 | negative | the same, but half of them are below zero |
 | gaps | clusters with gaps wider than epsilon, and clusters that only the right side has |
 | decimals | tenths, which binary fractions only come near |
+| right below | as whole, but the right side begins epsilon below zero: partners of the first left rows |
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
@@ -19,8 +21,9 @@ import numpy as np
 from benchmarks.contenders.best_match_operator import matched
 from benchmarks.window_algorithm import Joined, Table, undominated
 
-Kind = Literal["whole", "negative", "gaps", "decimals"]
+Kind = Literal["whole", "negative", "gaps", "decimals", "right below"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+EPSILON: Final = 3.0  # of whole numbers
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,20 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Answer:
-    """Pairs, and left rows without one: what two ways must agree on."""
+    """Pairs, and left rows without one, each as often as it left: what two ways must agree on.
 
-    pairs: frozenset[tuple[int, int]]
-    padded: frozenset[int]
+    >>> once, twice = (Answer.of(Joined([(0, 1)] * times)) for times in (1, 2))
+    >>> once == twice
+    False
+    """
+
+    pairs: Counter[tuple[int, int]]
+    padded: Counter[int]
 
     @classmethod
     def of(cls, joined: Joined) -> Answer:
         """Without the order."""
-        return cls(frozenset(joined.pairs), frozenset(joined.padded))
+        return cls(Counter(joined.pairs), Counter(joined.padded))
 
 
 def draw(kind: Kind, seed: int, rows: int) -> Inputs:
@@ -52,8 +60,11 @@ def draw(kind: Kind, seed: int, rows: int) -> Inputs:
 
     def side(right: bool) -> Table:
         count = int(rng.integers(rows // 2, rows + 1))
-        first = rng.integers(0, rows // 2 if kind == "whole" else 2 * rows, count).astype(np.float64)
-        if kind == "negative":
+        dense = kind in {"whole", "right below"}
+        first = rng.integers(0, rows // 2 if dense else 2 * rows, count).astype(np.float64)
+        if kind == "right below" and right:
+            first -= EPSILON
+        elif kind == "negative":
             first -= rows
         elif kind == "gaps":
             # Clusters of ten values every hundred. The left side has no rows in the first, nor in every third.
@@ -66,7 +77,7 @@ def draw(kind: Kind, seed: int, rows: int) -> Inputs:
         return table[np.argsort(table[:, 0], kind="stable")]
 
     left, right = side(False), side(True)
-    epsilons = (0.4, 0.3) if kind == "decimals" else (3.0, 3.0)
+    epsilons = (0.4, 0.3) if kind == "decimals" else (EPSILON, EPSILON)
     return Inputs(kind, left, right, epsilons)
 
 
@@ -85,7 +96,7 @@ def by_our_operator(left: Table, right: Table, epsilons: Sequence[float]) -> Ans
                 padded.append(one)
             else:
                 pairs.append((one, two))
-    return Answer(frozenset(pairs), frozenset(padded))
+    return Answer(Counter(pairs), Counter(padded))
 
 
 def own_cell_only(left: Table, right: Table, epsilons: Sequence[float]) -> Joined:
@@ -104,9 +115,9 @@ def own_cell_only(left: Table, right: Table, epsilons: Sequence[float]) -> Joine
         close = (distances <= near).all(axis=1)
         there, distances = there[close], distances[close]
         if len(there):
-            found.pairs += [(row, int(partner)) for partner in there[undominated(distances)]]
+            found.results += [(row, int(partner)) for partner in there[undominated(distances)]]
         else:
-            found.padded.append(row)
+            found.results.append((row, None))
     return found
 
 

@@ -67,12 +67,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Findings:
-    """What an experiment gave. `shortened` says by how much it was made shorter than the document's, if it was."""
+    """What an experiment gave.
+
+    `shortened` says by how much it was made shorter than the document's, if it was; `different` what else is not as it
+    was there, whatever is measured: a clock, data that are not to be had, values that were chosen.
+    """
 
     lines: Sequence[Finding]
     plots: Sequence[Plot] = ()
     checks: Sequence[Check] = ()
     shortened: str = ""
+    different: str = ""
     figures: dict[str, Any] = field(default_factory=dict)
 
 

@@ -152,6 +152,8 @@ def _section(done: Done) -> Section:
         return Section(f"{document.name}: {experiment.title}", [*parts, f"It failed: {done.error}"])
     if findings.shortened:
         parts.append(f"Shortened: {findings.shortened}")
+    if findings.different:
+        parts.append(f"Different: {findings.different}")
     told = [(line.claim, line.measured, line.verdict, line.why) for line in findings.lines]
     parts.append(text_table(COLUMNS, told))
     parts += findings.plots
@@ -180,6 +182,7 @@ def to_json(done: Sequence[Done], around: dict[str, Any], *, quick: bool) -> dic
 def _plain(findings: Findings) -> dict[str, Any]:
     return {
         "shortened": findings.shortened,
+        "different": findings.different,
         "findings": [asdict(line) | {"agrees": line.agrees} for line in findings.lines],
         "checks": [{"words": check.words, "held": bool(check.held)} for check in findings.checks],
         "figures": findings.figures,

@@ -115,6 +115,14 @@ class TestTable:
             ("spill restore", COMMANDS["spill"].questions[-1].goal, "no answer"),
         ]
 
+    def test_a_question_without_a_goal_has_a_line_too(self) -> None:
+        sorting = next(each for each in COMMANDS["lifetimes"].questions if each.name == "sorting")
+        lines = list(rows_of(COMMANDS["lifetimes"], {"lifetimes.sorting": answer()}))
+        shown = "shown by ./sj bench lifetimes --only sorting"
+        assert lines == [
+            (f"lifetimes sorting: {sorting.asks}", sorting.rivals, shown, "none: shown", "not judged"),
+        ]
+
     def test_the_summary_names_what_was_missed(self) -> None:
         first, missed, unanswered = summary(self.stored)
         assert first == "1 of 2 goals met."

@@ -15,8 +15,10 @@ from typer.testing import CliRunner
 
 from benchmarks import window_algorithm
 from benchmarks.errors import BenchmarkError
-from benchmarks.reproduce import best_inputs, running
+from benchmarks.priority_room.claims import CLAIMS
+from benchmarks.reproduce import best_inputs, prio_reasons, qjoin_rivals, running
 from benchmarks.reproduce.best_inputs import Answer
+from benchmarks.reproduce.best_window import WAYS, Faults
 from benchmarks.reproduce.documents import BEST, DOCUMENTS
 from benchmarks.reproduce.experiment import Check, Effort, Experiment, Finding, Findings
 from benchmarks.window_algorithm import AS_PRINTED, CORRECTED, Joined, WindowAlgorithm, nested_loops
@@ -35,6 +37,7 @@ def joined(left: np.ndarray, right: np.ndarray, epsilon: float, **corrections: b
 class TestWindowAlgorithm:
     def test_the_examples_of_its_docstrings(self) -> None:
         assert doctest.testmod(window_algorithm).failed == 0
+        assert doctest.testmod(best_inputs).failed == 0
 
     def test_all_four_cases_are_taken(self) -> None:
         cases = joined(rows(0, 1, 9, 10), rows(1, 9), 2).cases
@@ -43,17 +46,42 @@ class TestWindowAlgorithm:
     def test_a_better_pair_pushes_an_earlier_one_out_of_the_buffer(self) -> None:
         found = joined(rows(5), rows(3, 4, 6), 2)
         assert found.pairs == [(0, 1), (0, 2)]
-        assert found.most_buffered == 2
+        assert (found.most_buffered, found.pushed_out) == (2, 0)  # 3 and 4 come together
+        found = joined(rows(5), rows(3, 6), 2)
+        assert found.pairs == [(0, 1)]
+        assert found.pushed_out == 1
 
     def test_rows_leave_in_the_order_of_the_left_input_unmatched_ones_too(self) -> None:
         found = joined(rows(0, 50, 51, 99), rows(0, 51, 100), 2)
         assert found.pairs == [(0, 0), (1, 1), (2, 1), (3, 2)]
-        assert joined(rows(0, 50, 99), rows(0, 100), 2).padded == [1]
+        unmatched = joined(rows(0, 50, 99), rows(0, 100), 2)
+        assert unmatched.results == [(0, 0), (1, None), (2, 1)]
+        assert unmatched.in_order
+        assert not Joined([(1, None), (0, 0)]).in_order
 
-    def test_without_its_start_values_below_zero_are_lost(self) -> None:
+    def test_a_pair_that_leaves_twice_is_a_fault_and_so_is_another_order(self) -> None:
+        truth = Answer.of(Joined([(0, 0), (1, None)]))
+        for wrong, count in (
+            (Joined([(0, 0), (0, 0), (1, None)]), "again"),
+            (Joined([(1, None), (0, 0)]), "unordered"),
+            (Joined([(0, 0), (1, None), (1, None)]), "padded_too"),
+        ):
+            faults = Faults()
+            faults.add(truth, wrong)
+            assert (faults.wrong, vars(faults)[count]) == (1, 1), count
+        faults = Faults()
+        faults.add(truth, Joined([(0, 0), (1, None)]))
+        assert faults.wrong == 0
+
+    def test_without_its_start_right_rows_below_zero_are_lost_for_left_rows_above(self) -> None:
+        assert joined(rows(1), rows(-1), 2).pairs == [(0, 0)]
+        assert joined(rows(1), rows(-1), 2, start=False).pairs == []
+
+    def test_without_its_start_a_left_input_that_begins_below_zero_goes_well_all_the_same(self) -> None:
+        # The first windows stay empty, and its fourth case begins where the corrected algorithm does.
         left, right = rows(-5, 3), rows(-6, 3)
         assert joined(left, right, 2).pairs == [(0, 0), (1, 1)]
-        assert joined(left, right, 2, start=False).pairs == [(1, 1)]
+        assert joined(left, right, 2, start=False).pairs == [(0, 0), (1, 1)]
 
     def test_without_throwing_away_a_right_row_that_never_fits_blocks_all_behind_it(self) -> None:
         left, right = rows(0, 20), rows(10, 20)
@@ -79,8 +107,21 @@ class TestWindowAlgorithm:
             inputs = best_inputs.draw(kind, seed, 30)
             tables = inputs.left, inputs.right, inputs.epsilons
             truth = Answer.of(nested_loops(*tables))
-            assert Answer.of(WindowAlgorithm(*tables).run()) == truth, (kind, seed)
+            found = WindowAlgorithm(*tables).run()
+            assert Answer.of(found) == truth, (kind, seed)
+            assert found.in_order, (kind, seed)
             assert best_inputs.by_our_operator(*tables) == truth, (kind, seed)
+
+    def test_what_begins_at_zero_goes_wrong_only_where_the_right_side_is_below(self) -> None:
+        wrong = dict.fromkeys(best_inputs.KINDS, 0)
+        for kind in best_inputs.KINDS:
+            for seed in range(20):
+                inputs = best_inputs.draw(kind, seed, 40)
+                tables = inputs.left, inputs.right, inputs.epsilons
+                found = WindowAlgorithm(*tables, WAYS["begins at [0, epsilon]"]).run()
+                wrong[kind] += Answer.of(found) != Answer.of(nested_loops(*tables))
+        assert wrong.pop("right below") > 0
+        assert not any(wrong.values()), wrong
 
 
 class TestExperiments:
@@ -102,6 +143,35 @@ class TestExperiments:
             assert plot.spec["$schema"], plot.title
             assert all(line.points for line in plot.lines), plot.title
         json.dumps(findings.figures)
+
+
+class TestReasons:
+    """What the page says changes with what was measured."""
+
+    def test_the_examples_of_its_docstrings(self) -> None:
+        assert doctest.testmod(prio_reasons).failed == 0
+
+    def test_a_reason_of_long_queues_is_not_given_where_the_claim_holds_with_longer_ones(self) -> None:
+        words = "priorities 8, 9 and 10 do not differ (direct, weak)"
+        assert "higher load" in prio_reasons.by_load(words, [1.2], [0.7, 0.9, 1.0])
+        assert prio_reasons.by_load(words, [0.9], [0.7, 1.0, 1.2]) == ""
+        assert prio_reasons.by_load("one sorted list: latencies multiply", [0.7, 1.2], []) == ""
+
+    def test_every_reason_belongs_to_a_claim(self) -> None:
+        words = [claim.words for claim in CLAIMS]
+        for begin in {**prio_reasons.BELOW, **prio_reasons.ABOVE}:
+            assert sum(each.startswith(begin) for each in words) == 1, begin
+
+    @pytest.mark.parametrize(
+        ("waits", "verdict", "why"), [(10.0, "yes", ""), (100.0, "no", "More"), (0.6, "no", "Less")]
+    )
+    def test_a_gain_above_or_below_the_documents_is_not_the_same(self, waits: float, verdict: str, why: str) -> None:
+        found = {"kept": [(0.9, 40.0)], "k_slack": 100.0, "waits": waits, "ours": 0.5, "slack": 9.0, "window": 2.0}
+        latency, memory = qjoin_rivals._lines("D1", found)
+        assert latency.verdict == verdict
+        assert latency.why.startswith(why)
+        assert memory.verdict == "yes"
+        assert [line.verdict for line in qjoin_rivals._lines("exp", found)] == ["not claimed", "not claimed"]
 
 
 def one_experiment(findings: Findings | BenchmarkError) -> Experiment:
@@ -126,7 +196,9 @@ class TestRunning:
     ) -> None:
         lines = [Finding("as fast", "1.0 times"), Finding("< 5", "7", "It is the <moon>.")]
         lines.append(Finding("more", "9", claimed=False))
-        made = one_experiment(Findings(lines, checks=[Check("equal", True)], shortened="By half."))
+        made = one_experiment(
+            Findings(lines, checks=[Check("equal", True)], shortened="By half.", different="A clock.")
+        )
         held, printed = self.run(monkeypatch, tmp_path / "page.html", made)
         page = (tmp_path / "page.html").read_text()
         assert held
@@ -134,6 +206,7 @@ class TestRunning:
         assert "&lt; 5" in page
         assert "It is the &lt;moon&gt;." in page
         assert "By half." in page
+        assert "Different: A clock." in page
         found = json.loads((tmp_path / "page.json").read_text())["experiments"]["best-made-up"]
         assert [line["agrees"] for line in found["findings"]] == [True, False, False]
 
