@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
+from rich.markup import escape
 
 from benchmarks.asking.command import Command, Question
 from benchmarks.asking.registry import COMMANDS
@@ -32,6 +33,7 @@ QUICK_STORED: Final = ROOT / "build" / "bench" / "quick.json"
 FOLDER: Final = ROOT / "build" / "bench"
 PATIENCE: Final = 5.0  # times the minutes that a question takes, before it counts as hanging
 LEAST_PATIENCE: Final = 20.0  # minutes
+DIRTY: Final = "-dirty"  # of a commit with changes that are in none
 
 
 def chosen(only: Sequence[str], *, earlier: bool) -> list[tuple[Command, Question]]:
@@ -68,6 +70,7 @@ def run_all(
     path = json_path or (QUICK_STORED if quick else STORED)
     asked = chosen(only, earlier=bool(against))
     stored, around = read(path), circumstances([])
+    around["commit"] = _without_figures(around["commit"], path)
     minutes = sum(question.minutes for _, question in asked)
     if quick:
         console.print("[yellow]Quick run: small sizes, to see that everything works. Not a measurement.[/]")
@@ -82,16 +85,26 @@ def run_all(
         stored[key] = {**around, **ask(command, question, quick=quick, against=against)}
         write(path, stored, quick=quick)
         _tell(console, key, stored[key])
-    console.print(*summary(stored), sep="\n", highlight=False, soft_wrap=True)
+    console.print(*summary(stored), sep="\n", markup=False, highlight=False, soft_wrap=True)
     console.print(f"figures: {path}; page: {_page(path)}", highlight=False, soft_wrap=True)
     return not any(stored[_dotted(command)(question.name)].get("error") for command, question in asked)
 
 
 def _answered(found: dict[str, Any] | None, commit: str, quick: bool) -> bool:
-    """Whether it was asked of this commit; that figures have been written since does not matter."""
+    """Whether it was asked of this commit. What is not committed has no name, so nobody knows what was asked of it."""
     if found is None or found.get("error") or found["quick"] != quick:
         return False
-    return bool(found["commit"].removesuffix("-dirty") == commit.removesuffix("-dirty"))
+    return bool(found["commit"] == commit and not commit.endswith(DIRTY))
+
+
+def _without_figures(commit: str, path: Path) -> str:
+    """The commit, as one without changes if nothing but the figures themselves has been written since."""
+    if not commit.endswith(DIRTY):
+        return commit
+    status = ["git", "status", "--porcelain", "-z", "--untracked-files=no"]
+    changed = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = {ROOT / entry[3:] for entry in changed.split("\0") if entry}
+    return commit.removesuffix(DIRTY) if files <= {path.resolve()} else commit
 
 
 def ask(command: Command, question: Question, *, quick: bool, against: str = "") -> dict[str, Any]:
@@ -114,9 +127,11 @@ def ask(command: Command, question: Question, *, quick: bool, against: str = "")
             )
             try:
                 code = process.wait(timeout=patience)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # it and what it has started: a session of its own
+            except BaseException as error:  # Ctrl-C too: it is not told of that, in a session of its own
+                os.killpg(process.pid, signal.SIGKILL)  # it and what it has started
                 process.wait()
+                if not isinstance(error, subprocess.TimeoutExpired):
+                    raise
                 code = None
         found = json.loads(figures.read_text()) if figures.is_file() else {}
     result = {
@@ -138,7 +153,9 @@ def _environment() -> dict[str, str]:
 
 def _tell(console: Console, key: str, found: dict[str, Any]) -> None:
     if found["error"]:
-        console.print(f"  [red]failed: {found['error']}[/] (build/bench/{key}.log)", highlight=False, soft_wrap=True)
+        console.print(
+            f"  [red]failed: {escape(found['error'])}[/] (build/bench/{key}.log)", highlight=False, soft_wrap=True
+        )
     met = sum(verdict["met"] for verdict in found["verdicts"])
     console.print(f"  {met} of {len(found['verdicts'])} goals met, {found['minutes']:.1f} minutes", highlight=False)
 

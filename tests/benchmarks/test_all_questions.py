@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -80,6 +82,7 @@ class TestAll:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
+        monkeypatch.setattr(all_questions, "circumstances", lambda _: dict(AROUND))  # a commit without changes
         unknown = Question("nothing", "a question that the command refuses", "nobody", "none", 1)
         broken = replace(COMMANDS["recall"], questions=(unknown, Question("ends", "both ends", "exact", "equal", 1)))
         monkeypatch.setitem(COMMANDS, "recall", broken)
@@ -97,6 +100,69 @@ class TestAll:
         done, printed = self.run(path, "recall.ends")
         assert done
         assert "recall.ends: there already" in printed
+
+    def test_figures_of_a_commit_with_changes_do_not_stand_for_others(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def git(*arguments: str) -> str:
+            told = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+            return subprocess.run(told, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+
+        figures, code = tmp_path / "figures.json", tmp_path / "code.py"
+        git("init", "-q")
+        figures.write_text('{"questions": {}}')
+        code.write_text("old")
+        git("add", ".")
+        git("commit", "-qm", "all")
+        commit = git("describe", "--always", "--dirty")
+        monkeypatch.setattr(all_questions, "ROOT", tmp_path)
+        monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
+        monkeypatch.setattr(
+            all_questions, "circumstances", lambda _: {**AROUND, "commit": git("describe", "--always", "--dirty")}
+        )
+        asked = list[str]()
+
+        def ask(*_: Any, **__: Any) -> dict[str, Any]:
+            asked.append(git("describe", "--always", "--dirty"))
+            return {"quick": True, "minutes": 0.1, "verdicts": [], "peers": [], "error": ""}
+
+        monkeypatch.setattr(all_questions, "ask", ask)
+        self.run(figures, "recall.ends")
+        self.run(figures, "recall.ends")
+        assert asked == [commit], "figures that have been written are no other code"
+        code.write_text("new")
+        self.run(figures, "recall.ends")
+        self.run(figures, "recall.ends")
+        assert asked == [commit, f"{commit}-dirty", f"{commit}-dirty"]
+
+    def test_a_question_that_is_interrupted_leaves_no_process(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started = list[subprocess.Popen[bytes]]()
+
+        class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+            def wait(self, timeout: float | None = None) -> int:
+                if not started:
+                    started.append(self)
+                    raise KeyboardInterrupt
+                return super().wait(timeout)
+
+        monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
+        monkeypatch.setattr(subprocess, "Popen", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            all_questions.ask(COMMANDS["recall"], COMMANDS["recall"].questions[0], quick=True)
+        try:
+            assert started[0].poll() == -signal.SIGKILL
+        finally:
+            started[0].kill()
+
+    def test_errors_are_told_as_they_are(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
+        found = {"quick": True, "minutes": 0.1, "verdicts": [], "peers": [], "error": "no file [/path] there"}
+        monkeypatch.setattr(all_questions, "ask", lambda *_, **__: found)
+        done, printed = self.run(tmp_path / "figures.json", "recall.ends")
+        assert not done
+        assert printed.count("no file [/path] there") == 2, "at once, and in the summary"
 
 
 class TestTable:
