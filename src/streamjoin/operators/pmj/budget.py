@@ -1,7 +1,7 @@
 """How PMJ divides what it may use of memory.
 
 While rows come, they wait in lists; later, lists are empty and pages are merged. Sorting rows and putting pieces
-together needs as much again, and a little more, so each has less than a third.
+together needs as much again, and a little more, so each has a quarter.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Budget:
     @staticmethod
     def of(memory: int) -> Budget:
         """A budget, divided."""
-        share = min(LARGEST_SHARE, memory * 3 // 10)
+        share = min(LARGEST_SHARE, memory // 4)
         page = min(LARGEST_PAGE, max(SMALLEST_PAGE, share // (4 * WISHED_FAN_IN)))
         return Budget(share, share, page, max(1, min(LARGEST_RESULT, memory // 8)))
 
