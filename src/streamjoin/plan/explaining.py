@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from streamjoin.algebra import Band, Overlaps, Rows, Within
 from streamjoin.operators import Judging, NegativeJoin, Pmj, Tpmj
-from streamjoin.operators.choosing import ChoosingJoin
 from streamjoin.plan.describing import Told, describe_operator
 from streamjoin.plan.lowering.merging import why_not_in_generations
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
@@ -162,7 +161,7 @@ def _waiting(config: Any) -> str | None:
         return "the inputs of a bucket, as a whole: they are joined in the order of time"
     if isinstance(config, Judging):
         return "rows that wait for their verdict"
-    if isinstance(config, ChoosingJoin):
+    if hasattr(config, "chooser"):
         return f"rows of input {config.chooser}, as a whole: they choose when all others are there"
     if getattr(config, "emit", "eager") == "ordered":
         held = "the inputs of a bucket" if config.hold == "inputs" else "the results of a bucket"
