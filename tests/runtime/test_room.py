@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from streamjoin.algebra import AsOf
 from streamjoin.operators import NwayJoin
-from streamjoin.operators.contract import Context
+from streamjoin.operators.asof import AsofJoin
+from streamjoin.operators.contract import Context, Results
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.tasks import SourceTask
 from streamjoin.runtime.packets import Packet
@@ -80,3 +82,13 @@ def test_rows_of_a_join_of_many_leave_memory_before_the_last_input_has_any(tmp_p
     assert join.footprint.spilled > BUDGET
     found = list(join.on_batch(2, batch([(0, 5)])))
     assert sum(map(len, found)) == PIECES * PIECES
+
+
+@pytest.mark.parametrize("others", [0, ROWS])
+def test_results_of_rows_that_choose_are_no_larger_than_their_share(others: int, tmp_path: Path) -> None:
+    join = AsofJoin(AsOf(), (PAYLOAD, PAYLOAD), how="left").build(Context(memory=BUDGET, scratch=str(tmp_path)))
+    for number, count in ((0, 4 * ROWS), (1, others)):
+        assert not list(join.on_batch(number, batch([(at, at + 1) for at in range(count)])))
+    leaving = [output.payload for output in join.on_end() if isinstance(output, Results)]
+    assert sum(table.num_rows for table in leaving) == 4 * ROWS
+    assert max(table.nbytes for table in leaving) <= 1.2 * BUDGET / 8

@@ -25,11 +25,12 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask
-from streamjoin.operators.contract import Output, Results, Rows, side_by_side
+from streamjoin.operators.contract import Output, Results, Rows, null_rows, side_by_side
 from streamjoin.operators.joining import Part, RunningJoin, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import Fingerprinted
+from streamjoin.operators.temporal_join import RESULT_BYTES
 from streamjoin.operators.urgency import at_least_0, taken
 from streamjoin.state import Batch, Kept, Snapshot, SweepArea, View
 from streamjoin.state.batch import Indices
@@ -226,17 +227,30 @@ class RunningChoosingJoin(RunningJoin):
 
     def _results(self, rows: Batch, answer: Answer, seen: View, *, retracted: bool = False) -> Iterator[Output]:
         """Pairs as results, run by run; then the rows that take nobody."""
-        for kept, mine in seen.parted(answer.run):
-            yield from self._mark(kept, answer.position[mine])
-            chosen = rows.take(answer.row[mine])
-            members = [chosen.payload, kept.run.rows.payload.take(pa.array(answer.position[mine]))]
-            payload = side_by_side(members if self.chooser == 0 else members[::-1])
-            own = chosen.priority, taken(kept.run.rows, answer.position[mine])
-            priority = self._priority(own if self.chooser == 0 else own[::-1], len(chosen))
-            yield from self._leave(Results(payload, chosen.ts, chosen.ts, retracted, priority=priority))
-        alone = answer.row[answer.run < 0]
-        if len(alone):
+        width = rows.payload.nbytes / max(1, len(rows))
+        for kept, whole in seen.parted(answer.run):
+            yield from self._mark(kept, answer.position[whole])
+            theirs = kept.run.rows.payload.nbytes / max(1, len(kept.run))
+            for mine in self._portions(whole, width + theirs):
+                yield from self._pairs(rows, answer.take(mine), kept, retracted=retracted)
+        padding = null_rows(self.config.schemas[self.other], 64).nbytes / 64
+        for alone in self._portions(answer.row[answer.run < 0], width + padding):
             yield from self._leave(replace(self._alone(self.chooser, rows.take(alone)), retracted=retracted))
+
+    def _portions(self, which: Indices, width: float) -> Iterator[Indices]:
+        """As many at a time as make a result that may leave at once, if each has so many bytes."""
+        most = max(1, int(self.context.result_bytes(RESULT_BYTES) / max(1.0, width)))
+        for start in range(0, len(which), most):
+            yield which[start : start + most]
+
+    def _pairs(self, rows: Batch, answer: Answer, kept: Kept, *, retracted: bool) -> Iterator[Output]:
+        """Pairs with rows of one run."""
+        chosen = rows.take(answer.row)
+        members = [chosen.payload, kept.run.rows.payload.take(pa.array(answer.position))]
+        payload = side_by_side(members if self.chooser == 0 else members[::-1])
+        own = chosen.priority, taken(kept.run.rows, answer.position)
+        priority = self._priority(own if self.chooser == 0 else own[::-1], len(chosen))
+        yield from self._leave(Results(payload, chosen.ts, chosen.ts, retracted, priority=priority))
 
     def _mark(self, kept: Kept, taken: Indices) -> Iterator[Output]:
         """Rows are taken; other buckets must know of those that are not at home here."""
