@@ -117,9 +117,9 @@ def _together(faults: dict[tuple[str, str], Faults], name: str) -> Faults:
 
 WHY: Final = {
     "begins at [0, epsilon]": (
-        "In the first windows a left row up to epsilon above zero meets right rows from zero on only; afterwards the "
-        "bounds move up, so those below zero, or behind one, never are in a window with it. (A left input that begins "
-        "below zero leaves these windows empty, and its fourth case makes that good.)"
+        "In the first windows a left row up to epsilon above zero meets neither right rows below zero nor those behind "
+        "them in the input; then the bounds move up, and what is below them never is in a window with it. (A left "
+        "input that begins below zero leaves these windows empty, and its fourth case makes that good.)"
     ),
     "keeps right rows that never fit": (
         "A right row that the windows jump over stays at the head of its input, and nobody behind it is ever read."
@@ -144,7 +144,7 @@ def _lines(by_way: dict[str, Faults], faults: dict[tuple[str, str], Faults]) -> 
             '"all correct result tuples and only those", as printed',
             printed.words(),
             printed.wrong == 0,
-            f"Each of {needed} of its {len(WHY)} corrections is enough to be missed, as the lines below show.",
+            f"Left out alone, {needed} of the {len(WHY)} corrections give wrong runs, as the lines below show.",
         ),
         compared(
             '"all correct result tuples and only those", with the four corrections',

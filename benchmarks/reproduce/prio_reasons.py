@@ -112,8 +112,7 @@ def _who_fills(failed: Sequence[Found]) -> str:
     if fills == {"biggest queue": True, "highest priority": False}:
         return (
             "Biggest queue fills them at each of these loads; highest priority needs a rule for ties, which the "
-            "document does not give, and with ours (lowest in the plan first) the sources' buffers are served before "
-            "others."
+            "document does not give, and with ours (lowest in the plan first) the sources' buffers are served first."
         )
     return UNKNOWN
 
