@@ -75,8 +75,13 @@ def markdown(commands: Sequence[Command], stored: Stored) -> str:
     lines += [f"{first} {len(stored)} of {there} questions have been asked.", ""]
     lines += [*(f"- {each}" for each in missed), ""] if missed else []
     rows = [cells for command in commands for cells in rows_of(command, stored)]
+    goals = sum(len(found["verdicts"]) for found in stored.values())
+    others = len(rows) - goals
     # Long: folded up where that is understood; what was missed stands above it.
-    lines += [f"<details><summary>All {len(rows)} goals</summary>", ""]
+    lines += [
+        f"<details><summary>All {goals} goals{f', and {others} questions without one' if others else ''}</summary>",
+        "",
+    ]
     lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS)), *map(_row, rows), "", "</details>"]
     return "\n".join(lines) + "\n"
 

@@ -177,7 +177,9 @@ def _lines(found: dict[tuple[QueryName, Method], list[Shares]], sizes: tuple[int
                     f"{query}, direct: the collector takes {said}: it grows with the window",
                     measured,
                     collector[1] >= max(NOTICEABLE, GROWS * collector[0]),
-                    "Holders are numbers in arrays, which a collector does not follow: they give it little to do.",
+                    "Holders are numbers in arrays, which a collector does not follow: they give it little to do."
+                    if collector[1] < NOTICEABLE
+                    else "It has something to do here, but hardly more with the larger window: why is not known.",
                 )
             )
         else:
@@ -188,7 +190,9 @@ def _lines(found: dict[tuple[QueryName, Method], list[Shares]], sizes: tuple[int
                     f"{query}, negative tuples: the collector takes {said}, less than with the direct method",
                     f"{measured}; with the direct method {other:.2%} at {sizes[1]:,}",
                     collector[1] < other,
-                    "Neither holders nor negative tuples are objects here that a collector follows.",
+                    "Neither holders nor negative tuples are objects here that a collector follows."
+                    if max(collector[1], other) < NOTICEABLE
+                    else "With negative tuples it has no less to do: why is not known.",
                 )
             )
         lines.append(
