@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import http.client
 import socket
+import struct
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -54,6 +57,18 @@ def test_two_pages_have_two_ports_and_a_taken_one_is_refused(page: LivePage) -> 
 
 def test_a_page_that_was_never_started_stops() -> None:
     LivePage(lambda: report(3)).stop()
+
+
+def test_a_reader_who_goes_away_is_nothing_to_tell(page: LivePage, capsys: pytest.CaptureFixture[str]) -> None:
+    for sent in (b"GET / HT", f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n\r\n".encode()):
+        with socket.create_connection(("127.0.0.1", page.port)) as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # goes away with a reset
+            reader.sendall(sent)
+    assert ask(page, "/")[0] == 200
+    deadline = time.monotonic() + 20
+    while threading.active_count() > 2 and time.monotonic() < deadline:  # answers have threads of their own
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_query_that_cannot_be_asked_is_no_error_of_the_server() -> None:

@@ -55,6 +55,16 @@ def test_rows_that_lay_there_before_the_start_have_no_latency() -> None:
     assert latencies([micro_batch(0)], (0.5,)) is None
 
 
+def test_joined_micro_batches_have_the_mean_latency_of_rows_of_which_it_is_known() -> None:
+    quick, slow, unknown = micro_batch(1, rows_in=300), micro_batch(2, rows_in=100), micro_batch(0, rows_in=9000)
+    both = quick.followed_by(replace(slow, took=5.5, unseen=6.0))
+    assert (both.took, both.unseen, both.timed_rows) == (2.5, 3.0, 400)
+    every = unknown.followed_by(both)
+    assert (every.took, every.unseen, every.timed_rows) == (2.5, 3.0, 400)
+    found = latencies([unknown.followed_by(replace(slow, took=5.5)), quick], (0.5,))
+    assert found == pytest.approx([2.8], abs=0.2), "three of four rows took from 1.5 to 3.5 s"
+
+
 def test_figures_are_columns_of_one_length() -> None:
     columns = report(7).figures()
     assert {len(column) for column in columns.values()} == {7}

@@ -8,9 +8,15 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
+from streamjoin.plan.relation import Join
 from streamjoin.reporting.charts import Line, Plot
+from streamjoin.reporting.over_time import POINTS, Names, plots_of
 from streamjoin.reporting.page import Section, Table, page
-from tests.reporting.making import micro_batch, report
+from streamjoin.reporting.report import Report, ReportedPlan
+from tests.plan.trees import lowered, stream
+from tests.reporting.making import micro_batch, plan, report
 
 EVIL = '</script><img src="https://example.org/x.png" onerror="alert(1)">'
 
@@ -68,6 +74,56 @@ def test_a_page_shows_what_the_query_has() -> None:
     assert "in files" not in replace(report(), batches=(micro_batch(0), micro_batch(1))).html()
 
 
+def plots(made: Report) -> dict[str, Plot]:
+    return {plot.title: plot for plot in plots_of(made.batches, Names(made.labels, made.inputs), made.time_unit)}
+
+
+def test_what_is_told_per_micro_batch_is_so_of_joined_ones_too() -> None:
+    made = report(POINTS * 4)
+    drawn = plots(made)
+    assert all(len(line.points) <= POINTS for plot in drawn.values() for line in plot.lines)
+    assert {y for _, y in drawn["How long micro-batches take"].lines[0].points} == {1.5}
+    packed = drawn["Where the time goes"].lines[0]
+    assert [y for _, y in packed.points] == pytest.approx([0.2] * len(packed.points))
+    assert max(y for _, y in drawn["Late rows"].lines[0].points) <= 2, "no micro-batch has more than two"
+
+
+def test_every_line_of_a_plot_has_a_name_of_its_own() -> None:
+    two = tuple(
+        replace(each, figures={(name, *key[1:]): value for key, value in each.figures.items() for name in ("a", "b")})
+        for each in report(3).batches
+    )
+    one, several = (
+        report(3),
+        replace(report(3), batches=two, plans=tuple(ReportedPlan(plan(), {name: 0}) for name in "ab")),
+    )
+    for made in (one, several):
+        for drawn in plots(made).values():
+            labels = [line.label for line in drawn.lines]
+            assert len(set(labels)) == len(labels), drawn.title
+            assert all(labels) or len(labels) == 1, drawn.title
+
+
+def test_recall_does_not_begin_at_zero_and_less_than_one_row_is_no_thousand() -> None:
+    drawn = plots(report(3))
+    assert not drawn["Recall"].from_zero
+    layer = drawn["Throughput"].spec["layer"][0]["encoding"]["y"]
+    assert layer["axis"]["labelExpr"].startswith("abs(datum.value) < 1 ? format(datum.value, ',')")
+    assert drawn["Recall"].spec["layer"][0]["encoding"]["y"]["scale"]["zero"] is False
+
+
+def test_rows_that_left_at_the_end_are_rows_out() -> None:
+    assert "<b>1,200</b><span>rows out</span>" in report(3).html()
+    text = report(3, held=34).html()
+    assert "<b>1,234</b><span>rows out</span>" in text
+    assert "Finished: 34 of the rows out had still been held" in text
+
+
+def test_rows_of_several_calls_are_called_so() -> None:
+    calls = tuple(ReportedPlan(plan(), {name: 0}) for name in ("streamjoin-1", "streamjoin-2"))
+    assert "<span>rows in, all calls</span>" in report(3, plans=calls).html()
+
+
 def test_the_plan_has_rates_on_its_edges_and_says_how_latency_is_defined() -> None:
     text = report(2).html()
     # 600 + 610 rows of source 0, from the begin of the first to the end of the second micro-batch: 3.5 seconds.
@@ -94,3 +150,13 @@ def test_writing_leaves_one_whole_file(tmp_path: Path) -> None:
     place = report(2).write(tmp_path / "new" / "out.html")
     assert [each.name for each in place.parent.iterdir()] == ["out.html"]
     assert place.read_text().endswith("</html>\n")
+    with pytest.raises(IsADirectoryError):
+        report(2).write(tmp_path / "new")
+    assert [each.name for each in tmp_path.iterdir()] == ["new"], "nor half of one"
+
+
+def test_a_plan_with_a_court_has_a_rate_where_results_leave() -> None:
+    judged = lowered(Join(stream("R"), stream("S"), how="full"), lateness=2)
+    made = report(2, plans=(ReportedPlan(judged, {"streamjoin-1": 0}),))
+    assert len(judged.stages) == 2
+    assert "800 rows, 229/s" in made.html()

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamjoin as sj
+from streamjoin.spark.listening import Looking, looking_of
 from tests.spark.streams import Source, row
 
 BATCHES = 4
@@ -43,8 +44,8 @@ def test_a_report_has_the_figures_of_all_micro_batches(spark: SparkSession, tmp_
     assert stage == 0
     assert figures[f"{name} rows_of {plan.plan.sources[0].channel}"] == [5.0] * BATCHES + [2.0]
     assert figures[f"{name} rows_of {plan.plan.sources[1].channel}"] == [3.0] * BATCHES + [1.0]
-    assert figures["latency_p50"][0] is None
-    assert all(each > 0 for each in figures["latency_p50"][1:])  # type: ignore[operator]
+    assert looking_of(query) == Looking(once=True)
+    assert figures["latency_p50"] == [None] * (BATCHES + 1), "all lay there before"
     text = report.write(tmp_path / "report.html").read_text()
     assert "<title>both: over</title>" in text
     assert "22 rows, " in text
@@ -65,6 +66,16 @@ def test_a_report_of_a_query_that_failed_has_its_error(spark: SparkSession, tmp_
     assert len(report.batches) == 1
     assert "behind its progress" in (report.error or "")
     assert "behind its progress" in report.html()
+
+
+def test_a_trigger_says_how_often_a_query_looks(spark: SparkSession) -> None:
+    writer = spark.readStream.format("rate").load().writeStream.format("noop")
+    for every in (0.0, 3.0):
+        query = writer.trigger(processingTime=f"{every:g} seconds").start()
+        try:
+            assert looking_of(query) == Looking(every=every)
+        finally:
+            query.stop()
 
 
 def test_what_is_no_query_is_refused(spark: SparkSession) -> None:

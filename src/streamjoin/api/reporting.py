@@ -19,9 +19,11 @@ class Kept:
 
     def __init__(self) -> None:
         self.history = History()
+        self.names: tuple[str, ...] = ()  # of the joins, in the last micro-batch
 
     def add(self, told: Told) -> None:
         """One more micro-batch."""
+        self.names = tuple(told.figures["joins"])
         self.history.add(_batch(told))
 
 
@@ -59,12 +61,12 @@ def report(query: Any, *, settings: Mapping[str, str] | None = None, spark: Spar
     failure = query.exception()
     kept = listening.follow(query, Kept)
     with listening.lock:
-        batches = tuple(kept.history.batches)
+        batches, names = tuple(kept.history.batches), kept.names
     return Report(
         name=query.name or f"query {str(query.id)[:8]}",
         active=bool(query.isActive),
         batches=batches,
-        plans=_plans(batches),
+        plans=_plans(names),
         settings={"query": str(query.id), "run": str(query.runId), **(settings or {})},
         error=None if failure is None else str(failure),
     )
@@ -80,17 +82,26 @@ def _batch(told: Told) -> MicroBatch:
         unseen=told.unseen,
         took=seconds,
         busy=seconds,
-        figures={key: value for name, join in told.figures["joins"].items() for key, value in flat(join, name)},
+        figures={
+            key: value
+            for number, join in enumerate(told.figures["joins"].values(), 1)
+            for key, value in flat(join, _called(number))
+        },
         waiting=told.waiting,
     )
 
 
-def _plans(batches: tuple[MicroBatch, ...]) -> tuple[ReportedPlan, ...]:
-    """The plans of the stages that the last micro-batch has figures of: earlier ones may be of a run before."""
+def _called(number: int) -> str:
+    """What a join is called in a report: by its place in the query. A run that goes on has other names for them."""
+    return f"join-{number}"
+
+
+def _plans(names: tuple[str, ...]) -> tuple[ReportedPlan, ...]:
+    """The plans of the stages that tell their figures under these names, in the last micro-batch."""
     stages: dict[int, tuple[Any, dict[str, int]]] = {}
-    for name in dict.fromkeys(key[0] for batch in batches[-1:] for key in batch.figures):
+    for place, name in enumerate(names, 1):
         known = stage_of(name)
         if known is not None:
             plan, number = known
-            stages.setdefault(id(plan), (plan, {}))[1][name] = number
+            stages.setdefault(id(plan), (plan, {}))[1][_called(place)] = number
     return tuple(ReportedPlan(plan, names) for plan, names in stages.values())

@@ -23,6 +23,7 @@ class Reported:
     ) -> None:
         self.path, self.settings, self.say = path, settings, say
         self.query: Any = None
+        self.held: int | None = None
         self.spark: Any = None
         self.page = LivePage(self.report, port) if live else None
 
@@ -40,9 +41,13 @@ class Reported:
             self.say(f"live: {self.page.address}")
         return query
 
+    def finished(self, held: int) -> None:
+        """So many rows have left because the query was finished."""
+        self.held = held
+
     def report(self) -> Report:
         """What is known by now."""
-        return sj.report(self.query, settings=self.settings, spark=self.spark)
+        return replace(sj.report(self.query, settings=self.settings, spark=self.spark), held=self.held)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self.page is not None:

@@ -93,6 +93,7 @@ def run(
             if ending.finish and not interrupts.count:
                 screen.now("writing what is still held")
                 held = write_held(spark, sj.finish(str(checkpoint.resolve()), spark), out, ready.kind)
+                reported.finished(held)
         for line in summary(screen.totals, out, ready.kind, checkpoint, held):
             screen.print(line)
         if bad_rows is not None:

@@ -111,7 +111,11 @@ class Plot:
         """How numbers are written. By itself d3 writes 1e+2 where steps are round; and leaves ticks of a logarithmic
         axis without a number where they are close.
         """
-        return {"labelExpr": f"format(datum.value, '{numbers}')"} if self.linear else {"format": numbers}
+        if not self.linear:
+            return {"format": numbers}
+        # Letters for sizes have one for thousandths too: 500m rows is half a row.
+        small = "abs(datum.value) < 1 ? format(datum.value, ',') : " if numbers.endswith("s") else ""
+        return {"labelExpr": f"{small}format(datum.value, '{numbers}')"}
 
     def _values(self) -> Iterator[dict[str, Any]]:
         seldom = max((len(line.points) for line in self.lines), default=0) <= SELDOM

@@ -7,10 +7,11 @@ a report by giving its own name our address.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import socket
 from time import monotonic
 from typing import Final
 
@@ -19,6 +20,17 @@ from streamjoin.reporting.report import Report
 
 LOOPBACK: Final = "127.0.0.1"
 REFRESH_SECONDS: Final = 2.0
+
+
+class Server(ThreadingHTTPServer):
+    """Does not complain of readers who go away before they have their answer: the screen is the query's."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
+        """An error that an answer ended with."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class LivePage:
@@ -37,13 +49,12 @@ class LivePage:
                 """Whoever runs a query does not want to see who looks at its page."""
 
         try:
-            self.server = ThreadingHTTPServer((LOOPBACK, port or 0), Handler)
+            self.server = Server((LOOPBACK, port or 0), Handler)
         except OSError as error:
             raise CallError(
                 f"the live page cannot have port {port}: {error.strerror}",
                 hint="leave the port out: any free one will do",
             ) from None
-        self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True, name="streamjoin live page")
 
     @property
@@ -80,10 +91,7 @@ class LivePage:
         except Exception as error:  # the query is being stopped, or restarted: the page asks again
             request.send_error(503, type(error).__name__)
             return
-        with suppress(ConnectionError):  # a reader who has gone away
-            self._send(request, text.encode())
-
-    def _send(self, request: BaseHTTPRequestHandler, content: bytes) -> None:
+        content = text.encode()
         request.send_response(200)
         request.send_header("Content-Type", "text/html; charset=utf-8")
         request.send_header("Content-Length", str(len(content)))

@@ -10,7 +10,7 @@ the sources, and when a micro-batch was over:
             arrival          micro-batch              latency of a row = ended - its arrival
 
 A row of a micro-batch came after the last look before it, evenly in between, and is in the sink when the micro-batch
-ends. Rows that lay there before the query began are not counted; where sources have a backlog the true latency is more.
+ends. Rows that may have lain there before are not counted: whoever tells of a micro-batch says so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class MicroBatch:
 
     `unseen` is how long Spark had not looked at the sources before, None if that is not known, and `took` how long the
     micro-batch took; of several in a row what their rows saw on average. `figures` are by the join's name and the
-    figure's: `("streamjoin-1", "lag", "0")`. `waiting` is what the sources say still lies there.
+    figure's: `("join-1", "lag", "0")`. `waiting` is what the sources say still lies there. `timed` is how many of the
+    rows `unseen` and `took` are about, None for all of them, or for none if `unseen` is not known.
     """
 
     first: int
@@ -45,11 +46,19 @@ class MicroBatch:
     busy: float
     figures: Mapping[tuple[str, ...], float]
     waiting: Mapping[str, float] = field(default_factory=dict)
+    timed: float | None = None
 
     @property
     def number(self) -> int:
         """How many micro-batches it is."""
         return self.last - self.first + 1
+
+    @property
+    def timed_rows(self) -> float:
+        """How many rows it is known of how long they took."""
+        if self.timed is not None:
+            return self.timed
+        return 0.0 if self.unseen is None else self.total("rows_in")
 
     def total(self, name: str) -> float:
         """A figure, summed over the joins."""
@@ -63,16 +72,20 @@ class MicroBatch:
         """This one and the next one as one."""
         keys = {key for each in (self, later) for key in each.figures if counts(key)}
         added = {key: self.figures.get(key, 0) + later.figures.get(key, 0) for key in keys}
-        rows = [max(1.0, each.total("rows_in")) for each in (self, later)]
-        known = [(each.unseen, size) for each, size in zip((self, later), rows, strict=True) if each.unseen is not None]
+        # Of rows whose latency is known; where there are none, each micro-batch is as good as the other.
+        known = [each for each in (self, later) if each.unseen is not None] or [self, later]
+        rows = [each.timed_rows for each in known]
+        weights = rows if any(rows) else [1.0] * len(known)
+        unseen = [each.unseen for each in known if each.unseen is not None]
         return replace(
             later,
             first=self.first,
             began=self.began,
-            unseen=sum(each * size for each, size in known) / sum(size for _, size in known) if known else None,
-            took=(self.took * rows[0] + later.took * rows[1]) / sum(rows),
+            unseen=float(np.average(unseen, weights=weights)) if unseen else None,
+            took=float(np.average([each.took for each in known], weights=weights)),
             busy=self.busy + later.busy,
             figures={**later.figures, **added},
+            timed=sum(rows),
         )
 
 
@@ -133,12 +146,12 @@ def latencies(batches: Sequence[MicroBatch], shares: Sequence[float]) -> list[fl
     >>> latencies([one], [0.5, 1.0])
     [7.0, 12.0]
     """
-    known = [batch for batch in batches if batch.unseen is not None and batch.total("rows_in")]
+    known = [batch for batch in batches if batch.timed_rows]
     if not known:
         return None
     steps = np.arange(1, 101) / 100
     times = np.concatenate([[batch.latency(step) for step in steps] for batch in known])
-    rows = np.repeat([batch.total("rows_in") / len(steps) for batch in known], len(steps))
+    rows = np.repeat([batch.timed_rows / len(steps) for batch in known], len(steps))
     order = np.argsort(times, kind="stable")
     gone = np.cumsum(rows[order]) / rows.sum()
     places = np.minimum(np.searchsorted(gone, np.asarray(shares) - 1e-9), len(times) - 1)

@@ -30,6 +30,7 @@
     const place = window.scrollY;
     views.forEach((each) => each.finalize());
     before.replaceChildren(...found.childNodes);
+    document.title = document.querySelector("h1").textContent;
     await drawn();
     before.style.minHeight = "";
     window.scrollTo(0, place);

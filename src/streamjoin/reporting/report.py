@@ -38,7 +38,8 @@ class Report:
     """What a streaming query did until now.
 
     `batches` are its micro-batches, the first ones joined two by two where there are very many; `plans` the calls that
-    it is made of; `settings` what it was told, in words; `error` what it ended with, None if it did not fail.
+    it is made of; `settings` what it was told, in words; `error` what it ended with, None if it did not fail;
+    `held` how many rows left when it was finished, None if nobody has finished it.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Report:
     plans: tuple[ReportedPlan, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
+    held: int | None = None
 
     @property
     def title(self) -> str:
@@ -88,8 +90,8 @@ class Report:
     def figures(self) -> dict[str, list[float | None]]:
         """The figures as columns, a value for each micro-batch, for a table of your own: `pandas.DataFrame(...)`.
 
-        Times are seconds since 1970. Those of joins are called `streamjoin-1 lag 0`; `latency_p50` and `latency_p99`
-        are those of the page.
+        Times are seconds since 1970. Those of joins are called `join-1 lag 0`, by their place in the query;
+        `latency_p50` and `latency_p99` are those of the page.
         """
         names = sorted({key for batch in self.batches for key in batch.figures})
         columns: dict[str, list[float | None]] = {

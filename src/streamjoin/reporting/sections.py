@@ -28,10 +28,13 @@ def lead_of(report: Report) -> list[Part]:
         return [*parts, "No micro-batch is over yet."]
     first, last = report.batches[0], report.batches[-1]
     known = latencies(report.batches, (0.5, 0.99))
+    # Rows that one call hands to the next go into that too: nobody can tell them apart here.
+    several = ", all calls" if len(report.plans) > 1 else ""
+    rows_out = sum(batch.total("rows_out") for batch in report.batches) + (report.held or 0)
     tiles = [
         (f"{last.last - first.first + 1:,}", "micro-batches"),
-        (_total(report, "rows_in"), "rows in"),
-        (_total(report, "rows_out"), "rows out"),
+        (_total(report, "rows_in"), f"rows in{several}"),
+        (f"{rows_out:,.0f}", f"rows out{several}"),
         (_total(report, "late"), "late rows"),
         (f"{last.total('state_rows'):,.0f}", "rows kept now"),
         (in_bytes(last.total("state_bytes")), "state now"),
@@ -41,6 +44,8 @@ def lead_of(report: Report) -> list[Part]:
     parts.append(Html(f'<ul class="tiles">{items}</ul>'))
     began, ended = (datetime.fromtimestamp(each, UTC) for each in (first.began, last.ended))
     parts.append(f"Micro-batches {first.first} to {last.last}, {began:%Y-%m-%d %H:%M:%S} to {ended:%H:%M:%S %Z}.")
+    if report.held is not None:
+        parts.append(f"Finished: {report.held:,} of the rows out had still been held, and are in no plot.")
     if first.first > 0:
         parts.append(f"Those before {first.first} are not known here: this report begins with the first it heard of.")
     return parts
@@ -91,9 +96,8 @@ def _drawn(report: Report, reported: ReportedPlan) -> Html:
     boxes, arrows = parts_of(reported.plan)
     rates: dict[int, str] = {}
     if report.batches:
+        seconds = max(1e-3, report.batches[-1].ended - report.batches[0].began)
         for name, number in reported.stages.items():
-            own = [batch for batch in report.batches if any(key[0] == name for key in batch.figures)]
-            seconds = max(1e-3, own[-1].ended - own[0].began)
             stage = reported.stage(number)
             sources = {key[2] for batch in report.batches for key in batch.figures if key[:2] == (name, "rows_of")}
             rates |= {int(each): _flow(_sum(report, (name, "rows_of", each)), seconds) for each in sources}

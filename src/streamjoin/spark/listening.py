@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
@@ -22,12 +23,13 @@ from streamjoin.spark.figures import from_progress
 from streamjoin.spark.jobs import did_run
 
 FOLLOWED: Final = 100  # queries whose figures are kept in a session, the last ones
+POLL: Final = 0.01  # seconds after which Spark looks again, if the trigger does not say
 
 
 @dataclass(frozen=True)
 class Told:
     """What one report says: the figures as `sj.progress` has them, and when. `unseen`: seconds since the last look at
-    the sources before it, None if there was none. `waiting`: what sources say still lies there.
+    the sources before it, None if its rows may have lain there before. `waiting`: what sources say still lies there.
     """
 
     figures: Mapping[str, Any]
@@ -43,24 +45,51 @@ class Keeper(Protocol):
         """One more micro-batch."""
 
 
+@dataclass(frozen=True)
+class Looking:
+    """How a query looks at its sources: `every` so many seconds, None if that is not known; or `once`, for what is
+    there.
+    """
+
+    every: float | None = None
+    once: bool = False
+
+
 @dataclass(eq=False)
 class Followed:
-    """A query that somebody follows: each of its micro-batches is told once."""
+    """A query that somebody follows: each of its micro-batches is told once. `looked` is when its run is known to have
+    looked at the sources, `took` how long the last micro-batch took, and `behind` whether that left something there.
+    """
 
     keeper: Any
+    looking: Looking = Looking()
+    run: str = ""
     looked: float | None = None
+    took: float = 0.0
+    behind: bool = False
     last: int = -1
 
     def hear(self, progress: Mapping[str, Any]) -> None:
         """One more report, perhaps one that was heard before, or one of an idle query."""
-        began = moment(progress["timestamp"])
-        if did_run(progress):  # type: ignore[arg-type]
-            if progress["batchId"] <= self.last:
-                return
+        began, ran = moment(progress["timestamp"]), did_run(progress)  # type: ignore[arg-type]
+        if ran and progress["batchId"] <= self.last:
+            return
+        if str(progress["runId"]) != self.run:
+            self.run, self.looked, self.behind = str(progress["runId"]), None, False
+        if ran:
             self.last = progress["batchId"]
-            unseen = None if self.looked is None else max(0.0, began - self.looked)
-            self.keeper.add(Told(from_progress(progress), began, unseen, waiting(progress["sources"])))
+            told = Told(from_progress(progress), began, self._unseen(began), waiting(progress["sources"]))
+            self.took, self.behind = float(told.figures["seconds"]), any(told.waiting.values())
+            self.keeper.add(told)
         self.looked = began if self.looked is None else max(began, self.looked)
+
+    def _unseen(self, began: float) -> float | None:
+        if self.looked is None or self.behind or self.looking.once:
+            return None
+        reported = max(0.0, began - self.looked)
+        # An idle query reports every ten seconds only, and looks whenever it may.
+        every = self.looking.every
+        return reported if every is None else min(reported, max(every, self.took) + POLL)
 
 
 class Listening(StreamingQueryListener):
@@ -71,12 +100,14 @@ class Listening(StreamingQueryListener):
 
     def follow(self, query: Any, keeper: Callable[[], Keeper]) -> Any:
         """Who keeps what a query reports, with what it still knows; the first time a new one."""
+        looking = looking_of(query)
         with self.lock:
             followed = self.followed.get(str(query.id))
             if followed is None:
                 followed = self.followed[str(query.id)] = Followed(keeper())
                 if len(self.followed) > FOLLOWED:
                     self.followed.pop(next(iter(self.followed)))
+            followed.looking = looking
         self._hear(followed, query.recentProgress)
         return followed.keeper
 
@@ -118,6 +149,17 @@ def listening_in(spark: SparkSession) -> Listening:
                 spark.streams.addListener(listener)
             _listening[spark] = listener
         return _listening[spark]
+
+
+def looking_of(query: Any) -> Looking:
+    """How a query looks at its sources, as its trigger says; only a classic session tells it."""
+    try:
+        trigger = query._jsq.streamingQuery().trigger()
+        if not trigger.getClass().getSimpleName().startswith("ProcessingTime"):
+            return Looking(once=True)
+        return Looking(every=trigger.intervalMs() / 1000)
+    except (AttributeError, Py4JError):
+        return Looking()
 
 
 def moment(text: str) -> float:
