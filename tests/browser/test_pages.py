@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from streamjoin.cli import app
 from streamjoin.reporting.live import LivePage
+from streamjoin.reporting.report import Report
 from tests.browser.looking import COLOURS, check, opened
 from tests.reporting.making import report
 
@@ -97,5 +98,42 @@ def test_the_live_page_shows_what_is_new_and_keeps_its_place(browser: Any, width
             live.stop()
             page.wait_for_function("document.title.endsWith('(no longer served)')")
             page.said.clear()  # the browser itself says that nobody answered
+    finally:
+        live.stop()
+
+
+# Counts the views that have been drawn since, and not been given up.
+COUNT_VIEWS = """() => {
+  const own = window.vegaEmbed;
+  window.views = 0;
+  window.redrawn = 0;
+  window.vegaEmbed = async (...told) => {
+    const made = await own(...told), end = made.finalize;
+    window.views += 1;
+    window.redrawn += 1;
+    made.finalize = () => { window.views -= 1; end.call(made); };
+    return made;
+  };
+}"""
+
+
+def test_the_live_page_goes_on_after_an_error_and_gives_up_what_it_drew_before(browser: Any) -> None:
+    asked = iter(range(1000))
+
+    def latest() -> Report:
+        number = next(asked)
+        if number == 1:
+            raise RuntimeError("being restarted")
+        return report(2 + number)
+
+    live = LivePage(latest)
+    live.start()
+    try:
+        with opened(browser, live.address, PHONE) as page:
+            figures = page.locator("figure.plot").count()
+            page.evaluate(COUNT_VIEWS)
+            page.wait_for_function(f"window.redrawn >= {3 * figures}")
+            assert page.evaluate("window.views") == figures
+            page.said.clear()  # the browser itself says that an answer was an error
     finally:
         live.stop()
