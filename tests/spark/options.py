@@ -288,6 +288,11 @@ REASONS: Final[dict[str, tuple[str, str]]] = {
         "An as-of or nearest join gives every left row its partners: it is `left` or `inner`; a best-match join may "
         "also be `right` or `full`. For rows without partner filter the result of a left join.",
     ),
+    "sorted runs": (
+        "in a query: joins in sorted runs leave their results when runs are merged",
+        "Joins in sorted runs leave their results when runs are merged, nobody knows when: operators of a query above "
+        "them would wait for it. Use `sj.join`, or `memory=`.",
+    ),
     "columns": (
         "ON of an event join has equalities of columns only",
         "`ON` of an event join has equalities of columns only. Compute the column in a subquery, filter in `WHERE`.",
@@ -423,6 +428,7 @@ _HOW: Final = (MATCHING, WORKS), (("join_asof", "join_nearest", AS_OF), "takes")
 _ROWS: Final = ((*WINDOWED, *LIFETIMES), WORKS), (RELATIONAL, TEXT), ((AS_OF,), "events")
 _INVALID: Final = ((*MATCHING, *LIFETIMES, *RELATIONAL), WORKS), ((AS_OF,), "no time")
 _NO_TARGET: Final = ((*CHOOSING, AS_OF), (WORKS, "final")), ((*LIFETIMES, "cql, groups"), (WORKS, "one join"))
+_SORTED: Final = (("join",), WORKS), ((*RELATIONAL, AS_OF), "sorted runs")
 _TABLE_BESIDE: Final = (("aggregate", "distinct"), ONE)
 
 CELLS: Final[dict[str, dict[str, Cell]]] = {
@@ -469,8 +475,8 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     'memory="64 MB"': _row(((*_BOTH, *RELATIONAL, AS_OF), WORKS)),
     "cell": _row(((*MATCHING, "join_best_match", "join_nearest"), WORKS)),
     "hold": _row((MATCHING, WORKS)),
-    'algorithm="tpmj"': _row((("join",), WORKS)),
-    "merge": _row((("join",), WORKS)),
+    'algorithm="tpmj"': _row(*_SORTED),
+    "merge": _row(*_SORTED),
     'nway="cascade"': _row((("join", *RELATIONAL), WORKS), ((AS_OF,), UNUSED)),
     'priority="id"': _row((_BOTH, WORKS), ((*RELATIONAL, AS_OF), TEXT)),
     "priority per input": _row((_BOTH, WORKS), ((*RELATIONAL, AS_OF), TEXT)),

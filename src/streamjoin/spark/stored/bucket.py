@@ -145,7 +145,7 @@ class Bucket:
         """Nothing has come for a while."""
         known, read = self._load(None)
         # Rows that came in this micro-batch brought its clock along.
-        looks = self.idle_timer is not None and not known.stage.intake.has_seen(clock() * 1000)
+        looks = self.stage.idle_after is not None and not known.stage.intake.has_seen(clock() * 1000)
         # And after them comes another timer: this one is for a moment in which nothing comes.
         works = known.due is not None and known.due <= clock()
         if not looks and not works:
