@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession as Session
 
 import streamjoin as sj
 from streamjoin.errors import CallError
-from streamjoin.spark import machine, session_check
+from streamjoin.spark import early_workers, machine, session_check
 from streamjoin.spark.quiet import Chatter, errors_go_to, without_chatter
 
 if TYPE_CHECKING:
@@ -149,3 +149,21 @@ def test_workers_elsewhere_are_asked_by_one_task(spark: SparkSession, monkeypatc
 def test_the_drivers_python_of_a_cluster() -> None:
     with pytest.raises(CallError, match=r"\./environment/bin/python, .* beside the driver"):
         session_check._check_python_of_driver("./environment/bin/python")
+
+
+def test_workers_are_started_early_once_and_only_where_they_are_ours(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(early_workers, "_begun", set())
+    monkeypatch.setattr(early_workers, "DAEMON", "another")
+    assert early_workers.start_workers(spark) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(early_workers, "_begun", set())
+    jobs = spark.sparkContext.statusTracker()
+    before = len(jobs.getJobIdsForGroup(None))
+    thread = early_workers.start_workers(spark)
+    assert thread is not None
+    thread.join(60)
+    assert not thread.is_alive()
+    assert len(jobs.getJobIdsForGroup(None)) == before + 1
+    assert early_workers.start_workers(spark) is None

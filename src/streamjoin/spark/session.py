@@ -16,6 +16,7 @@ from pyspark.sql.utils import is_remote
 from streamjoin.errors import CallError, says_what_fits
 from streamjoin.spark import machine
 from streamjoin.spark.class_archive import archive_options
+from streamjoin.spark.early_workers import DAEMON
 from streamjoin.spark.quiet import without_chatter
 
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
@@ -36,7 +37,7 @@ _LIKED: Final = {
 # Where workers run beside the driver.
 _LIKED_HERE: Final = {
     # Python workers are forked from a process that has loaded all that they need already.
-    "spark.python.daemon.module": "streamjoin.spark.daemon",
+    "spark.python.daemon.module": DAEMON,
     # Spark sets this for workers without state, so that a traceback has no lines of Spark's own; and has a daemon for
     # every set of variables. With the same for workers with state there is one, and their tracebacks are short too.
     "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",

@@ -23,6 +23,7 @@ from streamjoin.spark.calls.inputs import Input
 from streamjoin.spark.calls.options import Options
 from streamjoin.spark.calls.prioritising import check_priority_is_said, check_urgent
 from streamjoin.spark.calls.sources import source_infos
+from streamjoin.spark.early_workers import start_workers
 from streamjoin.spark.marks import CallPlan, remember, uses_timers
 from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.stream import StreamInterpreter
@@ -50,6 +51,9 @@ class TreeCall:
 
     def run(self) -> DataFrame:
         """The result as a frame, lazily."""
+        for part in self.inputs.values():
+            if part.streaming:
+                start_workers(part.frame.sparkSession)
         plan, leaving = self.plan()
         frames = {name: part.prepared() for name, part in self.inputs.items()}
         timers = any(uses_timers(part.schema) for part in self.inputs.values())
