@@ -1,8 +1,8 @@
 """Python workers that start while a query is still being planned.
 
-The first micro-batch of a session would wait for them: the process that they are forked from loads pandas, Arrow and the
-compiled kernels. So the first call over streams has Spark start them, in a thread beside it, by a job of as many tasks
-as run at once whose rows are handed back as they are.
+The first micro-batch of a session would wait for them: the process that they are forked from loads pandas, Arrow and
+all compiled kernels. So the first call over streams has Spark start them, in a thread beside it, by a job of as many
+tasks as run at once whose rows are handed back as they are.
 """
 
 from __future__ import annotations
