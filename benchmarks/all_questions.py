@@ -41,7 +41,7 @@ def chosen(only: Sequence[str], *, earlier: bool) -> list[tuple[Command, Questio
     state of the code.
 
     >>> [question.name for _, question in chosen(["lanes", "asof.best"], earlier=False)]
-    ['best', 'overload']
+    ['best', 'overload', 'task']
     """
     names = [name for command in COMMANDS.values() for name in (command.name, *map(_dotted(command), command.names))]
     questions_of(only, names)

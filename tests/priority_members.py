@@ -15,7 +15,16 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.algebra import Rows
-from streamjoin.plan.relation import Aggregation, AsOfJoin, Distinct, Join, Relation, streams_of
+from streamjoin.plan.relation import (
+    Aggregation,
+    AsOfJoin,
+    BestMatchJoin,
+    Distinct,
+    Join,
+    NearestJoin,
+    Relation,
+    streams_of,
+)
 
 Row = dict[str, Any]
 
@@ -62,7 +71,7 @@ class Members:
         """Whether urgent results leave when their last member has come: all ends are known, and nobody is padded."""
         inner = all(getattr(each, "how", "inner") == "inner" for each in _all_of(self.relation))
         rows = any(isinstance(leaf.window, Rows) for leaf in streams_of(self.relation))
-        return inner and not rows and not isinstance(self.relation, AsOfJoin)
+        return inner and not rows and not isinstance(self.relation, AsOfJoin | BestMatchJoin | NearestJoin)
 
     def expected(self, row: Row) -> int:
         """The priority of a result."""

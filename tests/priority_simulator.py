@@ -21,16 +21,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamjoin.algebra import Aggregate, Band, Equals, Predicate, Range, Rows, Validity, Window
+from streamjoin.algebra import Aggregate, Band, Equals, NearestOf, Predicate, Range, Rows, Validity, Window, Within
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.lowering.priorities import PriorityExpression
 from streamjoin.plan.multi_join import Between, MultiJoin
 from streamjoin.plan.relation import (
     Aggregation,
     AsOfJoin,
+    BestMatchJoin,
     Distinct,
     IntervalJoin,
     Join,
+    NearestJoin,
     Relation,
     Selection,
     Stream,
@@ -156,6 +158,22 @@ def _as_of(rng: random.Random, seed: int, kind: str) -> PriorityCase:
     return _case(rng, seed, kind, tree, "RS", validity=False, when=lambda row: row["R.ts"])
 
 
+def _chosen(rng: random.Random, seed: int, kind: str) -> PriorityCase:
+    """Joins that choose: the best matches, or the nearest rows."""
+    best, how = rng.random() < 0.5, rng.choice(["left", "inner"])
+    far, k = rng.randint(1, 5), rng.randint(1, 2)
+    keys = (("R.k", "S.k"),)
+
+    def tree(prioritised: bool) -> Relation:
+        left, right = (_stream(name, None, prioritised=prioritised) for name in "RS")
+        if best:
+            return BestMatchJoin(left, right, (("R.ts", "S.ts", far), ("R.v", "S.v", 2)), keys, how)  # type: ignore[arg-type]
+        near, times = Within(("R.v",), ("S.v",), 2.0), ("R.ts", "S.ts")
+        return NearestJoin(left, right, near, NearestOf(k, far), times, keys, how)  # type: ignore[arg-type]
+
+    return _case(rng, seed, kind, tree, "RS", validity=False, when=lambda row: row["R.ts"])
+
+
 def _many(rng: random.Random, seed: int, kind: str) -> PriorityCase:
     windows = [_window(rng) for _ in "RST"]
     near = Between(0, 1, Band("R.v", "S.v", 1, 1)), Between(1, 2, Band("S.v", "T.v", 0, 2))
@@ -201,6 +219,7 @@ KINDS: dict[str, Callable[[random.Random, int, str], PriorityCase]] = {
     "join": _join,
     "interval": _interval,
     "as of": _as_of,
+    "chosen": _chosen,
     "many": _many,
     "nested": _nested,
 }

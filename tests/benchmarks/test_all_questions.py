@@ -61,7 +61,7 @@ class TestRegistry:
                 f"{command.name}.{question.name}" for command, question in all_questions.chosen(only, earlier=earlier)
             ]
 
-        assert names("lanes", "asof.best") == ["asof.best", "lanes.overload"]
+        assert names("lanes", "asof.best") == ["asof.best", "lanes.overload", "lanes.task"]
         assert "house.start" not in names()
         assert "house.start" in names(earlier=True)
         assert names("house.start") == ["house.start"]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from benchmarks.asking import registry
 from benchmarks.errors import BenchmarkError, UnequalResultsError
-from benchmarks.priority_lanes import report
+from benchmarks.priority_lanes import report, task
 from benchmarks.priority_lanes.arrivals import (
     EPOCH_US,
     LANES,
@@ -193,7 +193,7 @@ class TestWaits:
 
 def test_the_command_knows_its_options_and_refuses_no_time_at_all() -> None:
     """What it does with them needs Spark: `./sj bench lanes --quick`."""
-    assert registry.COMMANDS["lanes"].names == ["overload"]
+    assert registry.COMMANDS["lanes"].names == ["overload", "task"]
     refused = CliRunner().invoke(app, ["bench", "lanes", "--quick", "--seconds", "0"])
     assert refused.exit_code == 2
     assert "--seconds" in refused.output
@@ -236,3 +236,25 @@ class TestOutcome:
         for name, kind, _ in report.LINES:
             assert f"{kind}: {name}" in drawn
         assert made.to_json()["runs"][LANES_RUN]["checksum"] == f"{21:016x}"
+
+
+def test_urgent_results_of_a_task_leave_before_the_others_and_nothing_else_changes() -> None:
+    outcome = task.measure(task.Effort(rows=3_000, share=0.05, batches=3, rounds=1), lambda _: None)
+    plain, waves = outcome.left[task.PLAIN], outcome.left[task.WAVES]
+    assert plain.digest == waves.digest
+    assert waves.digest.count > 0
+    assert len(waves.shares) > 0
+    assert not len(plain.shares)
+    assert [verdict.target for verdict in outcome.verdicts] == [0.6, 1.1]
+    late = replace(outcome, left={**outcome.left, task.WAVES: replace(waves, shares=np.array([0.1, 0.7]))})
+    assert not late.verdicts[0].met
+    assert outcome.to_json()["left"]["waves"]["marks"].keys() == {"mean", "p50", "p90", "p99", "last"}
+
+
+def test_a_task_that_gives_other_results_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = task.micro_batches(1_000, 0.05, 2)
+    monkeypatch.setattr(task, "WARM", 0)
+    real, lossy = task.run, batches[:1]
+    monkeypatch.setattr(task, "run", lambda how, _: real(how, lossy if how == task.WAVES else batches))
+    with pytest.raises(UnequalResultsError, match="priorities changed the results"):
+        task.measure(task.Effort(rows=1_000, batches=2, rounds=1), lambda _: None)

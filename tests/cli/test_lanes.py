@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,12 +38,18 @@ def laned(folder: Path) -> list[str]:
     return ["--lane", f"R:urgent={folder / 'urgent'}", "--lane", f"R:normal={folder / 'normal'}"]
 
 
-def test_a_stream_in_lanes_gives_what_the_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_in_lanes_gives_what_the_batch_gives_and_goes_on_with_another_limit(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lanes = laned(tmp_path)
-    options = ("--available-now", "--finish", "--batch-seconds", "2")
+    for _ in range(10):  # a backlog: one of these is most of the first limit
+        add_file(tmp_path / "normal", [("no partner", 9, 33)] * 20_000)
+    options = ("--available-now", "--finish", "--batch-seconds", "30")
     result = run(tmp_path, *lanes, *options, streams="S")
     assert result.exit_code == 0, result.output
     assert f"to be measured: they take {FIRST_BYTES:,} bytes of a normal lane" in result.output
+    limits = [int(each.replace(",", "")) for each in re.findall(r"take ([\d,]+) bytes", result.output)]
+    assert FIRST_BYTES < limits[1] <= 4 * FIRST_BYTES, "stopped, and begun again with more"
     urgent, normal, s = (read_table(spark, tmp_path / name) for name in ("urgent", "normal", "S"))
     expected = sj.join(
         [sj.lanes(urgent=urgent, normal=normal), s], by="k", time="ts", window=sj.Range("4 seconds"), buckets=2,
@@ -134,11 +141,15 @@ def test_the_limit_is_measured_with_two_sizes_and_kept(tmp_path: Path) -> None:
     assert json.loads((tmp_path / KEPT).read_text())["rows"] == 15_000
     (tmp_path / "normal").mkdir()
     lanes = {"R": {"urgent": tmp_path, "normal": tmp_path / "normal"}}
-    again = Measuring.of(2.0, tmp_path, None, lanes, {"R:normal": Shape("csv")})
+    again = Measuring.of(2.0, tmp_path, None, lanes, {}, {"R:normal": Shape("csv")})
     assert again is not None
     assert (again.limit, again.found) == (15_000_000, True)
     with pytest.raises(sj.CallError, match="must be positive"):
-        Measuring.of(0.0, tmp_path, None, {}, {})
+        Measuring.of(0.0, tmp_path, None, {}, {}, {})
+    add_file(tmp_path / "normal", [])
+    beside = {"R:normal": tmp_path / "normal", "S": tmp_path / "normal" / "0.csv"}
+    with pytest.raises(sj.CallError, match="R:normal and S are files of one folder"):
+        Measuring.of(2.0, tmp_path, None, lanes, beside, {"R:normal": Shape("csv")})
 
 
 def test_the_limit_stays_small_until_a_backlog_shows_what_it_shall_be(tmp_path: Path) -> None:

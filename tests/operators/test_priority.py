@@ -40,7 +40,7 @@ def test_simulator_urgent_rows_change_no_result_and_keep_weak_order(first: int) 
 
 def test_the_simulator_draws_what_it_is_about() -> None:
     cases = [draw(seed) for seed in range(240)]
-    assert {case.kind for case in cases} == {"join", "interval", "as of", "many", "nested"}
+    assert {case.kind for case in cases} == {"join", "interval", "as of", "chosen", "many", "nested"}
     assert sum(case.emit == "ordered" for case in cases) > 100
     assert sum((row["p"] or 0) > 0 for case in cases for rows in case.rows.values() for row in rows) > 1000
 

@@ -148,6 +148,8 @@ def test_lanes_give_at_least_their_own_priority(status: DataFrame, urgent: DataF
     three = sj.lanes(first=urgent.where("ts = 10"), second=urgent.where("ts > 10 AND ts < 21"), last=other)
     assert rows_of(three, "ts", "priority") == [(10, 10), (11, 1), (20, 8)]
     assert sj.deprioritise(three, time="ts").count() == 3, "the column is known as what it is"
+    large = status.limit(1).selectExpr("*", f"{1 << 40} AS priority")
+    assert rows_of(sj.lanes(urgent=status.limit(0), normal=large), "priority") == [(1 << 40,)]
 
 
 def progress_of(rows: list[int], seconds: list[float]) -> list[dict[str, Any]]:

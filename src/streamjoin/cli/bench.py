@@ -153,10 +153,11 @@ def priority(
 def lanes(
     quick: Annotated[bool, typer.Option("--quick", help="Small and short: a smoke test, not a measurement.")] = False,
     seconds: Annotated[float | None, typer.Option(help="Of overload; 120 by default, quick 6.", min=1)] = None,
+    only: Annotated[str, typer.Option(help="Some of overload,task.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write everything that was measured to this file.")] = None,
 ) -> None:
-    """Urgent rows on Spark at 1.5 times the throughput: in a lane of their own, and without, as latencies over time."""
-    _run("lanes", "", quick=quick, seconds=seconds, json_path=json)
+    """Urgent rows on Spark at 1.5 times the throughput: in a lane of their own, and without; and within a task."""
+    _run("lanes", only, quick=quick, seconds=seconds, json_path=json)
 
 
 @app.command()

@@ -127,14 +127,15 @@ class Measuring:
     @staticmethod
     def of(
         wanted: float | None, checkpoint: Path, spark: Any, lanes: Mapping[str, Mapping[str, Path]],
-        known: Mapping[str, Shape],
+        inputs: Mapping[str, Path], known: Mapping[str, Shape],
     ) -> Measuring | None:  # fmt: skip
-        """Of a command; None where nothing is to be measured."""
+        """Of a command with all its inputs; None where nothing is to be measured."""
         if wanted is None:
             return None
         if wanted <= 0:
             raise CallError(f"--batch-seconds must be positive, got {wanted}", hint="--batch-seconds 2")
         normal = {as_input(stream, last(paths)): paths[last(paths)] for stream, paths in lanes.items()}
+        _check_apart(normal, inputs)
         kept = checkpoint / KEPT
         if kept.exists():
             told = json.loads(kept.read_text())
@@ -222,6 +223,20 @@ class Measuring:
         rows = self.limit / self.bytes_per_row
         what = "micro-batches take" if self.found else "to be measured: they take"
         return f"{what} {self.limit:,} bytes of a normal lane, about {rows:,.0f} rows"
+
+
+def _check_apart(normal: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:
+    """Refuse inputs in the folder of a normal lane: Spark tells of its sources by folder, so rows of both would count
+    as rows of the lane.
+    """
+    for name, path in normal.items():
+        for other, place in inputs.items():
+            if other != name and folder_of(place) == folder_of(path):
+                raise CallError(
+                    f"{name} and {other} are files of one folder, {folder_of(path)}, and --batch-seconds cannot tell "
+                    "whose rows a micro-batch took",
+                    hint="give each a folder of its own, or a limit in files: --files-per-batch 1",
+                )
 
 
 def last(lanes: Mapping[str, Path]) -> str:

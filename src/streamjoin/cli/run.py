@@ -67,7 +67,7 @@ def run(
         check_report(report, live=live, port=live_port)
         ready = prepare(asked, starts=True)
         spark, ending = ready.spark, asked.ending
-        measuring = Measuring.of(batch_seconds, checkpoint, spark, asked.lanes, ready.shapes)
+        measuring = Measuring.of(batch_seconds, checkpoint, spark, asked.lanes, asked.inputs, ready.shapes)
         with (
             Interrupts() as interrupts,
             Screen(Console()) as screen,

@@ -26,7 +26,7 @@ from streamjoin.runtime.recall_figures import delays, late_rows
 from streamjoin.state import Batch, Snapshot
 
 # Of a report: some hundred kilobytes at most, to every bucket.
-MOST_REPORTED: Final = 1 << 13
+MOST_REPORTED: Final = 1 << 12
 # Rows of a task that are counted at once.
 AT_ONCE: Final = 1 << 20
 # Cells of both windows together.

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import IntegralType
+from pyspark.sql.types import IntegralType, LongType, StructField
 
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
@@ -44,10 +44,10 @@ def prioritised(frame: DataFrame, rules: Any, name: Any) -> DataFrame:
     return stamped(frame, value.otherwise(0), name)
 
 
-def stamped(frame: DataFrame, priority: Column, name: str) -> DataFrame:
+def stamped(frame: DataFrame, priority: Column, name: str, type_name: str = "int") -> DataFrame:
     """A frame with a column for its priority, marked as such."""
     try:
-        found = frame.withColumn(name, priority.cast("int").alias(name, metadata={PRIORITY: True}))
+        found = frame.withColumn(name, priority.cast(type_name).alias(name, metadata={PRIORITY: True}))
         _ = found.schema
     except AnalysisException as error:
         raise CallError(f"Spark cannot evaluate the rules: {reason(error)}", hint=_FITTING) from error
@@ -75,10 +75,13 @@ def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
         )
     if not isinstance(name, str) or not name:
         raise CallError(f"as_ is the name of a column, got {name!r}", hint=f'as_="{PRIORITY_NAME}"')
+    for lane, frame in frames.items():
+        check_frame(frame, f"lane {lane!r}")
+    # Own priorities that are large stay as they are.
+    type_name = "bigint" if any(_is_large(_own(frame, name)) for frame in frames.values()) else "int"
     lanes = []
     for least, (lane, frame) in zip(range(len(frames) - 1, -1, -1), frames.items(), strict=True):
-        check_frame(frame, f"lane {lane!r}")
-        lanes.append(stamped(frame, _at_least(frame, lane, name, least), name))
+        lanes.append(stamped(frame, _at_least(frame, lane, name, least), name, type_name))
     first, *others = lanes
     for lane, other in zip(list(frames)[1:], others, strict=True):
         if sorted(map(str.lower, other.columns)) != sorted(map(str.lower, first.columns)):
@@ -89,11 +92,19 @@ def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
             )
         first = first.unionByName(other)
     # A union forgets what was said of its columns.
-    return stamped(first, F.col(quoted(name)), name)
+    return stamped(first, F.col(quoted(name)), name, type_name)
+
+
+def _own(frame: DataFrame, name: str) -> StructField | None:
+    return next((each for each in frame.schema.fields if each.name.lower() == name.lower()), None)
+
+
+def _is_large(field: StructField | None) -> bool:
+    return field is not None and isinstance(field.dataType, LongType)
 
 
 def _at_least(frame: DataFrame, lane: str, name: str, least: int) -> Column:
-    own = next((each for each in frame.schema.fields if each.name.lower() == name.lower()), None)
+    own = _own(frame, name)
     if own is None:
         return F.lit(least)
     if not isinstance(own.dataType, IntegralType):
