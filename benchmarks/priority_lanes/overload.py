@@ -44,7 +44,7 @@ class Effort:
 
     seconds: float
     large: int = 1_000_000
-    cold: int = 5
+    cold: int = 20  # a Java machine becomes faster for a minute: too low a throughput would be no overload
     sizes: tuple[float, ...] = (1.0, 0.1, 0.5, 1.0, 0.2, 0.3, 1.0, 0.1, 0.4, 1.0, 0.2, 0.6)
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+import streamjoin as sj
 from streamjoin.api import progress
-from streamjoin.spark.calls.options import default_buckets
-from streamjoin.spark.jobs import EndedBatches, did_run
+from streamjoin.spark.calls.options import ROOM_TO_GROW, default_buckets
+from streamjoin.spark.jobs import EndedBatches, buckets_by_default, buckets_of, did_run
 
 
 class Query:
@@ -112,3 +114,19 @@ def test_a_stream_finds_its_buckets_again(
 ) -> None:
     session: Any = Session(partitions, context)
     assert default_buckets(session, streaming=streaming) == expected
+
+
+def test_streams_by_keys_have_room_to_grow(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load().selectExpr("value AS k", "value AS ts")
+    table = spark.range(3).selectExpr("id AS k", "id AS ts")
+    options: dict[str, Any] = {"time": "ts", "window": sj.Range(5)}
+    late = {**options, "lateness": sj.Grace(0)}
+    usual = default_buckets(spark, streaming=True)
+    by_keys = sj.join([stream, stream], by="k", **late)
+    assert buckets_of(by_keys) == ROOM_TO_GROW * usual
+    assert f"over {ROOM_TO_GROW * usual} buckets" in str(sj.explain(by_keys))
+    assert buckets_of(sj.join([stream, stream], by="k", buckets=3, **late)) == 3
+    assert buckets_of(sj.join_band(stream, stream, on="k", below=1, above=1, **late)) == usual, "more would copy rows"
+    assert buckets_of(sj.join([table, table], by="k", **options)) == default_buckets(spark, streaming=False)
+    with buckets_by_default(spark, usual):
+        assert buckets_of(sj.join([stream, stream], by="k", **late)) == usual

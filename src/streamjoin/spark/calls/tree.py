@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -18,9 +18,10 @@ from streamjoin.plan.relation import EVENT_JOINS, Join, Query, Relation, operato
 from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.plan.wording import in_bytes
 from streamjoin.runtime.naming import OutputColumn
+from streamjoin.runtime.placing import Partitioning
 from streamjoin.runtime.recall import ToRecall
 from streamjoin.spark.calls.inputs import Input
-from streamjoin.spark.calls.options import Options
+from streamjoin.spark.calls.options import ROOM_TO_GROW, Options
 from streamjoin.spark.calls.prioritising import check_priority_is_said, check_urgent
 from streamjoin.spark.calls.sources import source_infos
 from streamjoin.spark.early_workers import start_workers
@@ -96,7 +97,11 @@ class TreeCall:
         )
         infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
         self._check(infos, leaving)
-        plan = lower(relation, infos, SparkTyping(session), leaving)
+        typing = SparkTyping(session)
+        plan = lower(relation, infos, typing, leaving)
+        if streaming and options.leaves_buckets_open(session) and _grows_without_copies(plan):
+            leaving = replace(leaving, buckets=ROOM_TO_GROW * leaving.buckets)
+            plan = lower(relation, infos, typing, leaving)
         check_late(plan)
         check_memory(plan, given=options.memory is not None)
         self._check_something_waits(plan, infos)
@@ -170,6 +175,11 @@ class TreeCall:
                 f'late="{late}" in a query that keeps nothing: no row is too late for it',
                 hint=f'leave out late="{late}"',
             )
+
+
+def _grows_without_copies(plan: PhysicalPlan) -> bool:
+    """Whether more buckets copy no row: all stages place theirs by hash."""
+    return all(type(each.partitioning) is Partitioning for stage in plan.stages for each in stage.inputs)
 
 
 def _joins_once(relation: Relation) -> bool:
