@@ -249,8 +249,9 @@ def checked_memory(memory: Any) -> int:
 
 
 def default_buckets(session: SparkSession, *, streaming: bool) -> int:
-    """As many buckets as the session says (`spark.streamjoin.buckets`), or else as tasks can run at once; streams by keys
-    then have more (`ROOM_TO_GROW`).
+    """As many buckets as the session says (`spark.streamjoin.buckets`), or else as tasks can run at once.
+
+    Streams by keys then have more, see `ROOM_TO_GROW`.
 
     A query that goes on must find its buckets again. How many tasks a cluster runs at once depends on who has joined it
     so far, and Spark Connect does not say at all: there it is as many as shuffle partitions, which are a setting.
