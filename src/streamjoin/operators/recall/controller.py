@@ -2,12 +2,14 @@
 
 After each micro-batch in which `T`, the smaller of the inputs' largest time stamps, enters a new interval:
 
-    1  groups of max(interval, period / 12) of event time hold needs, pairs, what was lost, and rows
+    1  groups of max(interval, period / 12) of event time hold needs, pairs, what was lost, and rows; they end with the
+       micro-batch in which `T` passes a multiple of that
     2  it looks back over max(period, 4 x the largest slack) = n periods: share(d) = loss / pairs, N = pairs per period
     3  var(d) = sum of squared residuals (a group's loss - share x its pairs) / (groups - 1) x groups / n x (1 + 1 / n),
        made monotone: how much one period's loss may differ from the mean, and how well the mean is known
     4  of all pairs of slacks with mean_0 + mean_1 + 1.64 sqrt(var_0 + var_1) <= (1 - q) N - 0.5 max(0, debt) the one
-       that keeps the fewest rows; debt = lost - (1 - q) pairs over the last ten periods
+       that keeps the fewest rows; debt = lost - (1 - q) pairs over the last ten periods. If the same with the variance
+       of whole periods (`whole_periods`) and the mean of the last ten periods, where that is larger, keeps fewer: that
     5  progress never falls, and moves at most twice as fast as the largest time stamp (see `model`)
     6  in the first sixth of a period slack is the largest need seen; `initial` is a minimum for twice its length
 
@@ -29,6 +31,7 @@ from streamjoin.algebra.interval import Times
 from streamjoin.kernels import cheapest_step
 from streamjoin.operators.recall.counts import Floats
 from streamjoin.operators.recall.needs import ladder, tails
+from streamjoin.operators.recall.whole_periods import variance_of_periods
 from streamjoin.state import Blobs, Snapshot
 
 MARGIN: Final = 1.64  # standard deviations of one period's loss
@@ -105,7 +108,8 @@ class Controller:
         aim = self.aim
         if self.first is None or self.now is None:
             self.first = self.now = now
-        if not self.groups or now - self.groups[-1].begin >= max(aim.interval, aim.period // GROUPS):
+        width = max(aim.interval, aim.period // GROUPS)
+        if not self.groups or now // width > self.now // width:
             self.groups.append(Group(self.now, np.zeros_like(needs)))
         last, self.now = self.groups[-1], now
         last.needs += needs
@@ -141,10 +145,28 @@ class Controller:
         periods = max(now - recent[0].begin, aim.interval) / aim.period
         wanted = pairs.sum() / periods
         budget = self.budget(now, wanted, debt)
-        rows = np.sum([each.rows for each in recent], axis=0)
-        at = cheapest(share * wanted, variance(loss, pairs, share, periods), budget, rows[::-1], self.edges)
+        cost = np.sum([each.rows for each in recent], axis=0)[::-1]
+        at = cheapest(share * wanted, variance(loss, pairs, share, periods), budget, cost, self.edges)
+        steady = self._steady(share, now - memory) if any(at) else None
+        if steady is not None:
+            other = cheapest(steady[0] * wanted, steady[1], budget, cost, self.edges)
+            at = min(at, other, key=lambda each: float(cost @ self.edges[list(each)]))
         self.predicted = float(1 - share[0, at[0]] - share[1, at[1]])
         return self.edges[list(at)]
+
+    def _steady(self, recent: Floats, since: int) -> tuple[Floats, Floats] | None:
+        """Share and variance by all that is remembered, if that is long enough: the larger of the shares, recent and
+        remembered, and the variance of whole periods.
+        """
+        remembered = [each for each in self.groups if each.begin >= since]
+        over = remembered[:-1]
+        pairs = np.array([each.pairs for each in over])
+        if pairs.sum() <= 0:
+            return None
+        loss = tails(np.array([each.needs for each in over]))
+        times = np.array([each.begin for each in remembered])
+        var = variance_of_periods(loss, pairs, times, self.aim.period)
+        return None if var is None else (np.maximum(recent, loss.sum(axis=0) / pairs.sum()), var)
 
     def budget(self, now: int, wanted: float, debt: float) -> float:
         """How many of a period's pairs may be lost, of so many, with such a debt."""
