@@ -1,8 +1,8 @@
 """`streamjoin bench list`, `bench all` and `bench table`: all questions, one after another, and what came out.
 
 Each question runs as its own command does, in a process of its own, so one that fails or hangs is told and the others
-go on. What it gave is stored as soon as it is there; run again on the same commit, `all` asks only what is missing.
-Wins and losses are stored and shown alike.
+go on. What it gave is stored as soon as it is there; run again, `all` asks only what is missing: an answer stands as
+long as the code that it was measured of (`benchmarks.measured_code`). Wins and losses are stored and shown alike.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,9 +23,10 @@ from rich.markup import escape
 
 from benchmarks.asking.command import Command, Question
 from benchmarks.asking.registry import COMMANDS
-from benchmarks.bench_table import Stored, insert, listed, markdown, page_of, summary
+from benchmarks.bench_table import Stored, insert, listed, markdown, minutes_of, page_of, summary
 from benchmarks.environments import ROOT
 from benchmarks.errors import BenchmarkError
+from benchmarks.measured_code import DIRTY, Code, code_now, measured_of
 from benchmarks.reporting import circumstances, questions_of
 
 STORED: Final = ROOT / "docs" / "benchmarks.json"
@@ -33,7 +34,6 @@ QUICK_STORED: Final = ROOT / "build" / "bench" / "quick.json"
 FOLDER: Final = ROOT / "build" / "bench"
 PATIENCE: Final = 5.0  # times the minutes that a question takes, before it counts as hanging
 LEAST_PATIENCE: Final = 20.0  # minutes
-DIRTY: Final = "-dirty"  # of a commit with changes that are in none
 
 
 def chosen(only: Sequence[str], *, earlier: bool) -> list[tuple[Command, Question]]:
@@ -60,7 +60,13 @@ def _dotted(command: Command) -> Any:
 
 def list_questions(console: Console) -> None:
     """`streamjoin bench list`: minutes are those of the last full run, if there was one, and guesses otherwise."""
-    console.print(listed(list(COMMANDS.values()), read(STORED)))
+    stored, code = read(STORED), code_now(ROOT)
+    left = [
+        (command, question)
+        for command, question in chosen([], earlier=False)
+        if not _answered(stored.get(_dotted(command)(question.name)), code, quick=False)
+    ]
+    console.print(listed(list(COMMANDS.values()), stored, left))
 
 
 def run_all(
@@ -69,42 +75,51 @@ def run_all(
     """`streamjoin bench all`: whether every question had an answer. Missed goals are answers."""
     path = json_path or (QUICK_STORED if quick else STORED)
     asked = chosen(only, earlier=bool(against))
-    stored, around = read(path), circumstances([])
-    around["commit"] = _without_figures(around["commit"], path)
-    minutes = sum(question.minutes for _, question in asked)
+    stored, code = read(path), code_now(ROOT)
+    every = {_dotted(command)(question.name): question.minutes for command, question in asked}
+    left = {
+        key: minutes_of(stored.get(key), minutes)
+        for key, minutes in every.items()
+        if again or not _answered(stored.get(key), code, quick)
+    }
     if quick:
         console.print("[yellow]Quick run: small sizes, to see that everything works. Not a measurement.[/]")
-    else:
-        console.print(f"{len(asked)} questions, about {minutes:.0f} minutes.", highlight=False)
+    console.print(f"{len(asked)} questions, {_left(left, quick)}.", highlight=False)
     for number, (command, question) in enumerate(asked, 1):
         key = _dotted(command)(question.name)
-        if not again and _answered(stored.get(key), around["commit"], quick):
+        if key not in left:
             console.print(f"{number}/{len(asked)} {key}: there already", style="dim", highlight=False)
             continue
-        console.print(f"{number}/{len(asked)} {key} ...", style="dim", highlight=False)
+        console.print(f"{number}/{len(asked)} {key} ... ({_left(left, quick)})", style="dim", highlight=False)
+        around = _around()
         stored[key] = {**around, **ask(command, question, quick=quick, against=against)}
+        if code_now(ROOT) != around["code"]:  # while it was measured: nobody knows of what
+            stored[key]["code"] = None
         write(path, stored, quick=quick)
         _tell(console, key, stored[key])
+        left.pop(key)
     console.print(*summary(stored), sep="\n", markup=False, highlight=False, soft_wrap=True)
     console.print(f"figures: {path}; page: {_page(path)}", highlight=False, soft_wrap=True)
     return not any(stored[_dotted(command)(question.name)].get("error") for command, question in asked)
 
 
-def _answered(found: dict[str, Any] | None, commit: str, quick: bool) -> bool:
-    """Whether it was asked of this commit. What is not committed has no name, so nobody knows what was asked of it."""
+def _left(left: Mapping[str, float], quick: bool) -> str:
+    """What is still to be asked. Minutes are those of full runs: quick ones take one or two."""
+    return f"{len(left)} left" + ("" if quick else f", about {sum(left.values()):.0f} minutes")
+
+
+def _answered(found: dict[str, Any] | None, code: Code | None, quick: bool) -> bool:
+    """Whether it was asked of this code. What is not committed has no name, so nobody knows what was asked of it."""
     if found is None or found.get("error") or found["quick"] != quick:
         return False
-    return bool(found["commit"] == commit and not commit.endswith(DIRTY))
+    return code is not None and measured_of(found, ROOT) == code
 
 
-def _without_figures(commit: str, path: Path) -> str:
-    """The commit, as one without changes if nothing but the figures themselves has been written since."""
-    if not commit.endswith(DIRTY):
-        return commit
-    status = ["git", "status", "--porcelain", "-z", "--untracked-files=no"]
-    changed = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    files = {ROOT / entry[3:] for entry in changed.split("\0") if entry}
-    return commit.removesuffix(DIRTY) if files <= {path.resolve()} else commit
+def _around() -> dict[str, Any]:
+    """The circumstances of the next question. Changes that no figure depends on do not make the commit another one."""
+    around, code = circumstances([]), code_now(ROOT)
+    commit = around["commit"]
+    return {**around, "commit": commit if code is None else commit.removesuffix(DIRTY), "code": code}
 
 
 def ask(command: Command, question: Question, *, quick: bool, against: str = "") -> dict[str, Any]:

@@ -15,12 +15,22 @@ from streamjoin.reporting.page import Part, Section, page
 Stored = dict[str, dict[str, Any]]  # by `command.question`
 BEGIN: Final = "<!-- benchmarks: made by `./sj bench table --into README.md` from docs/benchmarks.json -->"
 END: Final = "<!-- benchmarks: end -->"
-COLUMNS: Final = (("workload", 27), ("beside", 20), ("measured", 33), ("goal", 13), ("met", 7))  # shares of the width
+# Shares of the width. Answers stand for more than one commit, so each has its own.
+COLUMNS: Final = (("workload", 25), ("beside", 18), ("measured", 30), ("goal", 11), ("met", 6), ("asked", 10))
 HEADINGS: Final = tuple(heading for heading, _ in COLUMNS)
 
 
-def listed(commands: Sequence[Command], stored: Stored) -> Shown:
-    """Every question: what it asks, beside whom, its goals and its minutes."""
+def minutes_of(found: dict[str, Any] | None, guess: float) -> float:
+    """How long a question takes: as in its last full run, if it had an answer then."""
+    return float(found["minutes"]) if _measured(found) and found is not None else guess
+
+
+def _measured(found: dict[str, Any] | None) -> bool:
+    return found is not None and not found["quick"] and not found["error"]
+
+
+def listed(commands: Sequence[Command], stored: Stored, left: Sequence[tuple[Command, Question]]) -> Shown:
+    """Every question: what it asks, beside whom, its goals and its minutes; and those that are `left` to be asked."""
     table = Shown(title="streamjoin bench COMMAND --only QUESTION; all of them: streamjoin bench all")
     for heading in ("command", "question", "what it asks", "beside", "goal"):
         table.add_column(heading, overflow="fold")
@@ -29,14 +39,16 @@ def listed(commands: Sequence[Command], stored: Stored) -> Shown:
     for command in commands:
         for number, question in enumerate(command.questions):
             found = stored.get(f"{command.name}.{question.name}")
-            measured = found is not None and not found["quick"] and not found["error"]
-            minutes = found["minutes"] if found is not None and measured else question.minutes
+            minutes = minutes_of(found, question.minutes)
             total += 0 if question.earlier else minutes
             table.add_row(
                 command.name if not number else "", question.name, question.asks, question.rivals, question.goal,
-                f"{minutes:.1f}" if measured else f"~{minutes:g}",
+                f"{minutes:.1f}" if _measured(found) else f"~{minutes:g}",
             )  # fmt: skip
     table.add_row("", "", "all that need no earlier state of the code", "", "", f"{total:.0f}", style="bold")
+    still = sum(minutes_of(stored.get(f"{one.name}.{other.name}"), other.minutes) for one, other in left)
+    words = f"of them without an answer for this state of the code: {len(left)}"
+    table.add_row("", "", words, "", "", f"{still:.0f}", style="bold")
     table.caption = "~: a guess for two cores; the others took so long in the last full run"
     return table
 
@@ -94,6 +106,7 @@ def rows_of(command: Command, stored: Stored) -> Iterator[tuple[str, ...]]:
         found = stored.get(f"{command.name}.{question.name}")
         if found is None:
             continue
+        asked = f"{found['started'][:10]}, {found['commit']}"
         for verdict in found["verdicts"]:
             yield (
                 _workload(command, question, verdict["question"]),
@@ -101,14 +114,16 @@ def rows_of(command: Command, stored: Stored) -> Iterator[tuple[str, ...]]:
                 verdict["text"],
                 bound(verdict),
                 ("yes" if verdict["met"] else "**no**"),
+                asked,
             )
         if found["error"]:
-            yield f"{command.name} {question.name}", question.rivals, found["error"], question.goal, "no answer"
+            yield f"{command.name} {question.name}", question.rivals, found["error"], question.goal, "no answer", asked
         elif not found["verdicts"]:
             # It ran, and there is nothing that could be met or missed: no goal, or too small a run to compare.
             only = f" --only {question.name}" if len(command.questions) > 1 else ""
             workload = f"{command.name} {question.name}: {question.asks}"
-            yield workload, question.rivals, f"shown by ./sj bench {command.name}{only}", question.goal, "not judged"
+            shown = f"shown by ./sj bench {command.name}{only}"
+            yield workload, question.rivals, shown, question.goal, "not judged", asked
 
 
 def _workload(command: Command, question: Question, verdict: str) -> str:

@@ -57,8 +57,8 @@ def named(against: str) -> Earlier | None:
         return None
     folder = Path(against)
     if (folder / _PACKAGE).is_file():
-        return Earlier(_git("describe", "--always", "--dirty", at=folder) or against, folder.resolve())
-    commit = _git("rev-parse", "--verify", "--quiet", "--short", f"{against}^{{commit}}")
+        return Earlier(git("describe", "--always", "--dirty", at=folder) or against, folder.resolve())
+    commit = git("rev-parse", "--verify", "--quiet", "--short", f"{against}^{{commit}}")
     if commit is None:
         raise BenchmarkError(
             f"{against!r} is neither a commit of this repository nor a folder with a checkout",
@@ -79,15 +79,15 @@ def checkouts(earlier: Earlier | None, folder: Path) -> Iterator[list[Checkout]]
         yield [this, Checkout(label, earlier.folder, kernels)]
         return
     there = folder / "before"
-    if _git("worktree", "add", "--detach", str(there), earlier.name) is None:
+    if git("worktree", "add", "--detach", str(there), earlier.name) is None:
         raise BenchmarkError(f"commit {earlier.name} could not be checked out in {folder}")
     try:
         yield [this, Checkout(label, there, kernels)]
     finally:
-        _git("worktree", "remove", "--force", str(there))
+        git("worktree", "remove", "--force", str(there))
 
 
-def _git(*arguments: str, at: Path | None = None) -> str | None:
+def git(*arguments: str, at: Path | None = None) -> str | None:
     """What git says in a folder, by default in this checkout; None where it fails."""
     try:
         done = subprocess.run(["git", *arguments], cwd=at or ROOT, capture_output=True, text=True, check=True)

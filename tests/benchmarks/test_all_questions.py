@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 from dataclasses import replace
@@ -82,7 +83,7 @@ class TestAll:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
-        monkeypatch.setattr(all_questions, "circumstances", lambda _: dict(AROUND))  # a commit without changes
+        monkeypatch.setattr(all_questions, "code_now", lambda _: {"src": "1", "benchmarks": "2"})  # without changes
         unknown = Question("nothing", "a question that the command refuses", "nobody", "none", 1)
         broken = replace(COMMANDS["recall"], questions=(unknown, Question("ends", "both ends", "exact", "equal", 1)))
         monkeypatch.setitem(COMMANDS, "recall", broken)
@@ -100,40 +101,6 @@ class TestAll:
         done, printed = self.run(path, "recall.ends")
         assert done
         assert "recall.ends: there already" in printed
-
-    def test_figures_of_a_commit_with_changes_do_not_stand_for_others(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def git(*arguments: str) -> str:
-            told = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
-            return subprocess.run(told, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
-
-        figures, code = tmp_path / "figures.json", tmp_path / "code.py"
-        git("init", "-q")
-        figures.write_text('{"questions": {}}')
-        code.write_text("old")
-        git("add", ".")
-        git("commit", "-qm", "all")
-        commit = git("describe", "--always", "--dirty")
-        monkeypatch.setattr(all_questions, "ROOT", tmp_path)
-        monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
-        monkeypatch.setattr(
-            all_questions, "circumstances", lambda _: {**AROUND, "commit": git("describe", "--always", "--dirty")}
-        )
-        asked = list[str]()
-
-        def ask(*_: Any, **__: Any) -> dict[str, Any]:
-            asked.append(git("describe", "--always", "--dirty"))
-            return {"quick": True, "minutes": 0.1, "verdicts": [], "peers": [], "error": ""}
-
-        monkeypatch.setattr(all_questions, "ask", ask)
-        self.run(figures, "recall.ends")
-        self.run(figures, "recall.ends")
-        assert asked == [commit], "figures that have been written are no other code"
-        code.write_text("new")
-        self.run(figures, "recall.ends")
-        self.run(figures, "recall.ends")
-        assert asked == [commit, f"{commit}-dirty", f"{commit}-dirty"]
 
     def test_a_question_that_is_interrupted_leaves_no_process(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -165,6 +132,108 @@ class TestAll:
         assert printed.count("no file [/path] there") == 2, "at once, and in the summary"
 
 
+class TestStanding:
+    """How long an answer stands, in a repository of its own; asking takes no time."""
+
+    @pytest.fixture(autouse=True)
+    def _repository(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.figures, self.asked = tmp_path, tmp_path / "docs" / "figures.json", list[str]()
+        for folder in ("src", "benchmarks", "docs"):
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder / "file").write_text("old")
+        self.git("init", "-q")
+        self.first = self.commit()
+        monkeypatch.setattr(all_questions, "ROOT", tmp_path)
+        monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
+        monkeypatch.setattr(all_questions, "circumstances", lambda _: {**AROUND, "commit": self.described()})
+        monkeypatch.setattr(all_questions, "ask", self.ask)
+
+    def git(self, *arguments: str) -> str:
+        told = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(told, cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
+
+    def described(self) -> str:
+        return self.git("describe", "--always", "--dirty")
+
+    def commit(self) -> str:
+        self.git("add", ".")
+        self.git("commit", "-qm", "one more")
+        return self.described()
+
+    def ask(self, *_: Any, **__: Any) -> dict[str, Any]:
+        self.asked.append(self.described())
+        return {"quick": False, "minutes": 7.0, "verdicts": [], "peers": [], "error": ""}
+
+    def run(self) -> str:
+        _, printed = TestAll().run(self.figures, "recall.ends", quick=False)
+        return printed
+
+    def stored(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.figures.read_text())["questions"]["recall.ends"]
+        return found
+
+    def test_it_stands_whatever_is_committed_beside_the_code(self) -> None:
+        assert "1 questions, 1 left, about" in self.run()
+        (self.root / "docs" / "file").write_text("new")  # not committed: no figure depends on it
+        assert "1 questions, 0 left, about 0 minutes" in self.run()
+        self.commit()  # the figures too
+        self.run()
+        assert self.asked == [self.first]
+        assert self.stored()["commit"] == self.first
+
+    @pytest.mark.parametrize("folder", ["src", "benchmarks"])
+    def test_other_code_is_asked_anew_and_once(self, folder: str) -> None:
+        self.run()
+        (self.root / folder / "file").write_text("new")
+        second = self.commit()
+        assert "1 left, about 7 minutes" in self.run(), "as long as the last time"
+        self.run()
+        assert self.asked == [self.first, second]
+        assert self.stored()["commit"] == second
+
+    def test_changes_that_are_not_committed_have_no_name(self) -> None:
+        self.run()
+        (self.root / "src" / "another").write_text("new")
+        self.run()
+        self.run()
+        assert len(self.asked) == 3
+        assert self.stored()["code"] is None
+
+    def test_code_that_changes_while_it_is_measured_has_none_either(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def ask(*_: Any, **__: Any) -> dict[str, Any]:
+            (self.root / "src" / "file").write_text("new")
+            self.commit()
+            return self.ask()
+
+        monkeypatch.setattr(all_questions, "ask", ask)
+        self.run()
+        assert self.stored()["code"] is None
+
+    @pytest.mark.parametrize(("commit", "stands"), [("", True), ("0123abc", False), ("-dirty", False)])
+    def test_an_answer_with_nothing_but_a_commit_has_the_code_of_that_commit(self, commit: str, stands: bool) -> None:
+        self.run()
+        found = self.stored()
+        del found["code"]
+        found["commit"] = commit if commit.isalnum() else self.first + commit
+        self.figures.write_text(json.dumps({"questions": {"recall.ends": found}}))
+        self.run()
+        assert len(self.asked) == (1 if stands else 2)
+
+    def test_the_list_says_what_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def left() -> int:
+            printed = StringIO()
+            all_questions.list_questions(Console(file=printed, width=600))
+            text = " ".join(printed.getvalue().replace("│", " ").split())
+            found = re.search(r"without an answer for this state of the code: (\d+)", text)
+            assert found is not None
+            return int(found.group(1))
+
+        monkeypatch.setattr(all_questions, "STORED", self.figures)
+        before = left()
+        self.run()
+        assert left() == before - 1
+
+
 class TestTable:
     commands = (COMMANDS["kernels"], COMMANDS["spill"])
     stored: ClassVar = {
@@ -175,10 +244,10 @@ class TestTable:
 
     def test_wins_and_losses_are_lines_alike_and_so_is_what_had_no_answer(self) -> None:
         lines = [line for command in self.commands for line in rows_of(command, self.stored)]
-        assert [(line[0], line[3], line[4]) for line in lines] == [
-            ("kernels: overlap", "at least 1.5", "yes"),
-            ("spill: band, memory", "at most 4", "**no**"),
-            ("spill restore", COMMANDS["spill"].questions[-1].goal, "no answer"),
+        assert [(line[0], *line[3:]) for line in lines] == [
+            ("kernels: overlap", "at least 1.5", "yes", "2026-01-02, abc"),
+            ("spill: band, memory", "at most 4", "**no**", "2026-01-02, abc"),
+            ("spill restore", COMMANDS["spill"].questions[-1].goal, "no answer", "2026-01-02, abc"),
         ]
 
     def test_a_question_without_a_goal_has_a_line_too(self) -> None:
@@ -186,7 +255,14 @@ class TestTable:
         lines = list(rows_of(COMMANDS["lifetimes"], {"lifetimes.sorting": answer()}))
         shown = "shown by ./sj bench lifetimes --only sorting"
         assert lines == [
-            (f"lifetimes sorting: {sorting.asks}", sorting.rivals, shown, "none: shown", "not judged"),
+            (
+                f"lifetimes sorting: {sorting.asks}",
+                sorting.rivals,
+                shown,
+                "none: shown",
+                "not judged",
+                "2026-01-02, abc",
+            ),
         ]
 
     def test_the_summary_names_what_was_missed(self) -> None:

@@ -185,7 +185,7 @@ def all_(
     json: Annotated[
         Path | None, typer.Option(help="Where figures are kept; docs/benchmarks.json, quick ones under build/.")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also what has an answer for this commit.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also what has an answer for this code.")] = False,
     against: Annotated[str, typer.Option(help="An earlier commit for the questions of `house`.")] = "",
 ) -> None:
     """All questions, one after another, each in a process of its own; goes on where it was stopped."""
