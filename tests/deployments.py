@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
+from streamjoin.api import buckets_of
 from tests.spark.streams import SLACK, Source, random_rows
 
 Results = dict[str, Any]
@@ -92,11 +93,33 @@ def where_workers_find_it(spark: SparkSession, tasks: int) -> list[str]:
 
 
 def main(settings: dict[str, Any], folder: Path) -> None:
+    own = of_an_own_session(settings)
     spark = sj.session(**settings)
-    results = suite(spark, folder)
-    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
-    print(json.dumps({"results": results, "partitions": partitions, "found": where_workers_find_it(spark, 4)}))
+    told = {
+        "results": suite(spark, folder),
+        "partitions": int(spark.conf.get("spark.sql.shuffle.partitions") or 0),
+        "buckets": buckets_of(joined(Source(spark, folder), streaming=True)),
+        "found": where_workers_find_it(spark, 4),
+    }
+    print(json.dumps(told | own))
     spark.stop()
+
+
+def of_an_own_session(settings: dict[str, Any]) -> dict[str, Any]:
+    """What first calls find of a cluster, before anybody has waited for its executors."""
+    builder = sj.configure(SparkSession.builder.master(settings["master"]))
+    for name, value in settings.items():
+        builder = builder if name == "master" else builder.config(name.replace("__", "."), value)
+    spark = builder.getOrCreate()
+    frame = spark.range(3).selectExpr("id AS value")
+    told: dict[str, Any] = {"own buckets": buckets_of(sj.join([frame, frame], by="value"))}
+    stream = spark.readStream.format("rate").load()
+    try:
+        sj.join([stream, stream], time="timestamp", window=sj.Range("5 s"), by="value", lateness=sj.Grace("1 s"))
+    except sj.CallError as error:
+        told["own hint"] = str(error)
+    spark.stop()
+    return told
 
 
 if __name__ == "__main__":

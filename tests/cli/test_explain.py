@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ from typer.testing import CliRunner, Result
 
 from streamjoin import CallError
 from streamjoin.cli import app
+from streamjoin.cli.explain import explain as explain_command
 from streamjoin.cli.job import check_names, load_job
+from streamjoin.cli.run import run as run_command
 from streamjoin.cli.tables import format_of, named_paths, read_table
 from tests.conftest import ROOT
 
@@ -126,6 +129,20 @@ def test_no_such_query(folder: Path) -> None:
     result = explain(folder, "R=r.csv", job="none.cql")
     assert result.output == (
         f"error: there is no job file {folder}/none.cql. Hint: a CQL query is a text file whose name ends in .cql.\n"
+    )
+
+
+def test_it_takes_what_run_takes_and_refuses_what_run_refuses(spark: SparkSession, folder: Path) -> None:
+    run, explain = (set(inspect.signature(command).parameters) for command in (run_command, explain_command))
+    assert run == explain
+    words = ["explain", str(folder / "job.py"), *_tables(folder)]
+    taken = CliRunner().invoke(app, [*words, "--report", str(folder / "new" / "one" / "report.html"), "--live"])
+    assert taken.exit_code == 0, taken.output
+    assert not (folder / "new").exists(), "it writes nothing"
+    wrong = CliRunner().invoke(app, [*words, "--report", str(folder)])
+    assert wrong.output.startswith(f"error: --report must be a file, and {folder} is a folder.")
+    assert (
+        CliRunner().invoke(app, [*words, "--live-port", "8080"]).output.startswith("error: --live-port is for a live")
     )
 
 

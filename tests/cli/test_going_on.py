@@ -58,6 +58,10 @@ def test_a_query_goes_on_as_it_was_begun(spark: SparkSession, folder: Path) -> N
     assert line.startswith("this state was made by another join: window was Range(4 s)")
     assert "--checkpoint" in line
     assert "window was Range(4 s)" in explain(folder)
+    # Nor do the columns have to be the call's own.
+    computed = NO_BUCKETS.replace("4 seconds", "3 seconds").rstrip() + '.filter("k > 0").selectExpr("k + 1 AS w")\n'
+    job.write_text(computed)
+    assert refused(folder, "--available-now").startswith("this state was made by another join: window was Range(4 s)")
     job.write_text(NO_BUCKETS.replace(")\n", ", buckets=2)\n"))
     assert "buckets was" in refused(folder, "--available-now")
     job.write_text(NO_BUCKETS)
@@ -127,6 +131,17 @@ def test_a_query_is_told_in_options(spark: SparkSession, folder: Path) -> None:
     assert untimed.exit_code == 1
     assert "--time" in untimed.output
     assert "time=" not in untimed.output
+    # Of memory, and of urgent rows that nothing is said of.
+    usual = ("--available-now", "--lateness", "1 s", "--memory", "1 KB")
+    line = refused(folder, *usual, streams="R", job="query.cql")
+    assert line.startswith("--memory bounds what a join keeps, and this query has none.")
+    (folder / "query.cql").write_text("SELECT R.k FROM R [RANGE 4 SECONDS], S [RANGE 4 SECONDS] WHERE R.k = S.k")
+    line = refused(folder, *usual, job="query.cql")
+    assert line.startswith('--memory "1 KB" is too little for a join that keeps 2 inputs')
+    assert "Hint: give at least --memory" in line
+    lanes = [word for lane in ("urgent", "normal") for word in ("--lane", f"R:{lane}={folder / 'R'}")]
+    line = refused(folder, *usual[:3], *lanes, streams="S", job="query.cql")
+    assert line.endswith("Hint: give PRIORITY BY priority, its column, behind stream R.")
 
 
 def test_options_that_mean_nothing_are_refused(spark: SparkSession, folder: Path) -> None:

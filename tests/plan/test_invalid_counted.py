@@ -20,8 +20,12 @@ from streamjoin.algebra import (
     Validity,
     Within,
 )
+from streamjoin.language import parse_cql
+from streamjoin.plan.multi_join import MultiJoin, joins_at_once
+from streamjoin.plan.relation import Relation, operator_of
+from streamjoin.plan.rules import optimise
 from streamjoin.runtime.lateness import Complete, Slack
-from tests.in_process import Troubled
+from tests.in_process import Troubled, plan_of
 from tests.joins import Bounds, JoinCall
 
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.int64()), ("until", pa.int64()), ("v", pa.float64())])
@@ -68,6 +72,38 @@ def test_rows_without_a_time_are_counted(what: str) -> None:
     beside = Troubled(replace(call, lateness=(Slack(0), Complete())).plan())
     list(beside.micro_batch({"0": [table()], "1": [table()]}))
     assert beside.figure("invalid") == 6
+
+
+def of_query(text: str, names: str) -> Relation:
+    schemas = dict.fromkeys(names, SCHEMA)
+    return optimise(parse_cql(text, schemas, times=dict.fromkeys(names, "ts")).relation, schemas)
+
+
+BY_KEY = "SELECT R.k FROM R [RANGE 5], S [RANGE 5], T [ROWS 2] WHERE R.k = S.k AND S.k = T.k"
+QUERIES = {
+    BY_KEY: "RST",
+    "SELECT R.k FROM R [RANGE 5], S [ROWS 2] WHERE R.k = S.k AND R.v < 9": "RS",
+    "SELECT k, COUNT(*) AS n FROM R [PARTITION BY k ROWS 2] GROUP BY k": "R",
+    "SELECT DISTINCT k FROM R [RANGE 5] EXCEPT SELECT k FROM S [RANGE 5]": "RS",
+}
+TREES = {
+    "three at once": (joins_at_once(of_query(BY_KEY, "RST")), "RST"),
+    **{text: (of_query(text, names), names) for text, names in QUERIES.items()},
+}
+
+
+@pytest.mark.parametrize("what", TREES)
+def test_rows_without_a_time_are_counted_in_queries_and_joins_of_many(what: str) -> None:
+    relation, names = TREES[what]
+    assert (what == "three at once") == isinstance(operator_of(relation), MultiJoin)
+    schemas = dict.fromkeys(names, SCHEMA)
+    batch = Troubled(plan_of(relation, schemas, invalid="drop"))
+    list(batch.batch({name: [table()] for name in names}))
+    assert batch.figure("invalid") == 3 * len(names)
+    stream = Troubled(plan_of(relation, schemas, dict.fromkeys(names, 0), invalid="drop"))
+    for part, invalid in ((table().slice(0, 2), 1), (table().slice(2), 2)):
+        list(stream.micro_batch({name: [part] for name in names}))
+        assert stream.figure("invalid") == invalid * len(names)
 
 
 def test_a_join_without_time_counts_none() -> None:

@@ -6,8 +6,10 @@ Prints one line of JSON: what the calls told.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,26 +20,20 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import streamjoin as sj
 from streamjoin.errors import StreamjoinError
-from streamjoin.spark.stored.checkpoint_log import CheckpointLog
 from tests.deployments import suite
 from tests.spark.conditions import differing
 
 T = TypeVar("T")
 
+# Of the server, which `sj.session` starts; whatever a query needs besides is its business.
 SETTINGS = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.python.daemon.module": "streamjoin.spark.daemon",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
+LIKED = ("spark.sql.streaming.stateStore.providerClass", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone")
 SCHEMA = "id long, k long, ts long"
 
 
@@ -104,8 +100,10 @@ def told(spark: SparkSession, folder: Path, scratch: Path) -> dict[str, Any]:
         "collated": refused(lambda: sj.join(collated, by="k").schema),
         "finish elsewhere": None
         if hasattr(spark, "_jvm")
-        else refused(lambda: CheckpointLog(spark, "s3a://nowhere/checkpoint")),
+        else refused(lambda: sj.finish("s3a://nowhere/checkpoint", spark)),
         "session": sj.session() is spark,
+        "of computed columns": sj.explain(joined(False).filter("k > 0").selectExpr("k + 1 AS w")),
+        "begun nowhere": str(sj.checkpoint(scratch / "new", spark)),
     }
 
 
@@ -123,13 +121,24 @@ def _rows(frame: DataFrame) -> list[list[object]]:
     return sorted([list(row) for row in frame.collect()], key=str)
 
 
+def of_a_server_that_runs(spark: SparkSession) -> list[str | None]:
+    """What `sj.session()` sets in a session of a server that somebody else has started, and set nothing."""
+    for name in LIKED:
+        spark.conf.unset(name)
+    assert int(spark.conf.get(LIKED[1]) or 0) == 200, "Spark's default"
+    os.environ["SPARK_REMOTE"] = "sc://localhost"
+    with ThreadPoolExecutor(1) as elsewhere:  # where no session is active
+        assert elsewhere.submit(sj.session).result() is spark
+    return [spark.conf.get(name) for name in LIKED]
+
+
 def main(folder: Path, scratch: Path) -> None:
-    builder = SparkSession.builder.remote("local[2]")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    os.environ["SPARK_REMOTE"] = "local[2]"
+    spark = sj.session(**{name.replace(".", "__"): value for name, value in SETTINGS.items()})
     assert not hasattr(spark, "_jvm"), "this is no Connect session"
-    print(json.dumps(told(spark, folder, scratch)))
+    chosen = [spark.conf.get(name) for name in LIKED]
+    settings = {"settings": [chosen, of_a_server_that_runs(spark)]}
+    print(json.dumps(told(spark, folder, scratch) | settings))
 
 
 if __name__ == "__main__":

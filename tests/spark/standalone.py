@@ -1,4 +1,4 @@
-"""A standalone cluster on the loopback address, from PySpark's own jars: a master, and workers of one core each."""
+"""A standalone cluster on the loopback address, from PySpark's own jars: a master, and workers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,8 +18,8 @@ JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """The URL of a master while its cluster runs."""
+def cluster(folder: Path, workers: Sequence[int]) -> Iterator[str]:
+    """The URL of a master while its cluster runs, with workers of so many cores."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     env |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": JAVA}
     with ExitStack() as servers:
@@ -35,8 +35,8 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
         master = _told(
             started("master", "org.apache.spark.deploy.master.Master", *place, "--port", "0"), r"spark://\S+"
         )
-        for number in range(workers):
-            room = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work{number}"))
+        for number, cores in enumerate(workers):
+            room = ("--cores", str(cores), "--memory", "1g", "--work-dir", str(folder / f"work{number}"))
             started(f"worker{number}", "org.apache.spark.deploy.worker.Worker", *place, *room, master)
         yield master
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.spark.stored.checkpoint_log import FINISHED, CheckpointLog
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 CONNECT: Any = object()  # a session that shows nothing of the JVM
+
+
+def server(reader: Any) -> Any:
+    """A session of which only the server sees the files."""
+    return SimpleNamespace(read=reader)
 
 
 def checkpoint(folder: Path, *, begun: int, over: int) -> CheckpointLog:
@@ -51,4 +60,15 @@ def test_names_of_local_folders(tmp_path: Path) -> None:
     checkpoint(tmp_path / "a #1", begun=1, over=1).check_over()
     CheckpointLog(CONNECT, f"file://{tmp_path}/a%20%231").check_over()
     with pytest.raises(UnsupportedError, match="Spark Connect cannot mark it as finished"):
-        CheckpointLog(CONNECT, "hdfs://somewhere/checkpoint")
+        CheckpointLog(server(None), "hdfs://somewhere/checkpoint").check_can_be_marked()
+
+
+def test_what_only_a_server_sees_is_read_as_data(spark: SparkSession, tmp_path: Path) -> None:
+    log = CheckpointLog(server(spark.read), str(tmp_path / "new"))
+    assert not log.has_committed
+    assert not log.is_finished
+    checkpoint(tmp_path / "new", begun=2, over=2).mark_finished()
+    assert log.has_committed
+    assert log.is_finished
+    with pytest.raises(UnsupportedError, match="cannot mark it as finished"):
+        log.check_can_be_marked()

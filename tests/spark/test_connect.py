@@ -56,4 +56,7 @@ def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
     assert connect.pop("collated").startswith("UnsupportedError")
     assert classic.pop("finish elsewhere") is None
     assert connect.pop("finish elsewhere").startswith("UnsupportedError")
+    # With SPARK_REMOTE `sj.session()` has all that a query needs, from a server that it starts and from one that runs.
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    assert connect.pop("settings") == [[provider, "2", "UTC"]] * 2
     assert connect == json.loads(json.dumps(classic))

@@ -117,7 +117,7 @@ def test_a_stream_with_urgent_rows_is_not_taken_for_a_plain_one(stream: DataFram
     ):
         with pytest.raises(sj.CallError, match=r"Hint: sj\.deprioritise\(frame\) before, or write it in CQL"):
             call()
-    with pytest.raises(sj.CallError, match="give PRIORITY BY its column, behind stream a"):
+    with pytest.raises(sj.CallError, match="give PRIORITY BY priority, its column, behind stream a"):
         sj.cql(stream.sparkSession, "SELECT k FROM a [RANGE 5 SECONDS]", a=ranked, time="ts", lateness=sj.Grace("0 s"))
     joined = sj.join(ranked, stream, by="k", priority=["priority", None], **options)
     with pytest.raises(sj.CallError, match="has no delay"):

@@ -41,6 +41,38 @@ def test_a_local_builder_gets_partitions_memory_and_warm_workers(monkeypatch: py
     assert "spark.sql.session.timeZone" not in chosen
 
 
+def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nothing had been started yet."""
+    for name in ("_gateway", "_active_spark_context"):
+        monkeypatch.setattr(f"streamjoin.spark.session.SparkContext.{name}", None)
+
+
+def test_a_builder_without_a_master_is_local_unless_somebody_has_said_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # As Spark takes it: what `spark-submit` was told, its file of defaults, and otherwise all cores of this machine.
+    no_jvm(monkeypatch)
+    monkeypatch.setattr(machine, "cores", lambda: 5)
+    here = options(Session.Builder())
+    assert here[PARTITIONS] == "5"
+    assert {"spark.driver.memory", "spark.python.daemon.module"} <= here.keys()
+    for words in ("--master local[7]", "--conf spark.master=local[7]", "--master=local[7]"):
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{words} pyspark-shell")
+        assert options(Session.Builder())[PARTITIONS] == "7"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")
+    assert {PARTITIONS, "spark.driver.memory", "spark.python.daemon.module"}.isdisjoint(options(Session.Builder()))
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS")
+    (tmp_path / "spark-defaults.conf").write_text("# spark.master local[9]\nspark.master=spark://there:7077\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert PARTITIONS not in options(Session.Builder())
+    monkeypatch.setenv("SPARK_REMOTE", "sc://there")
+    assert PARTITIONS not in options(Session.Builder())
+
+
+def test_a_builder_beside_a_session_takes_its_master(spark: SparkSession) -> None:
+    assert options(Session.Builder())[PARTITIONS] == str(spark.sparkContext.defaultParallelism)
+
+
 def test_what_a_builder_says_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamjoin.spark.session.SparkContext._gateway", None)
     said = {PARTITIONS: "17", "spark.driver.memory": "3g", "spark.python.daemon.module": "mine"}

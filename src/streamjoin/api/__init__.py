@@ -12,6 +12,7 @@ from streamjoin.spark.jobs import (
     EndedBatches,
     buckets_by_default,
     buckets_of,
+    check_memory_is_used,
     log_no_errors,
     memory_by_default,
     memory_differs,
@@ -61,7 +62,7 @@ __all__ = [
 ]
 # What the command line needs of Spark beyond the public functions.
 __all__ += ["EndedBatches", "StoredInput", "buckets_by_default", "buckets_of", "check_goes_on", "errors_go_to"]
-__all__ += ["NeverSoShortError", "StoredGroup", "StoredTree", "stored_trees"]
+__all__ += ["NeverSoShortError", "StoredGroup", "StoredTree", "check_memory_is_used", "stored_trees"]
 __all__ += [
     "limit_of",
     "log_no_errors",

@@ -10,14 +10,15 @@ from pyspark.sql import DataFrame
 
 from streamjoin.algebra import Arrival, LatenessPolicy, Now, Validity
 from streamjoin.algebra.policy import InvalidPolicy, LatePolicy
-from streamjoin.api.arguments import ColumnLike, gathers
+from streamjoin.api.arguments import ColumnLike, PerInput, SchemaLike, gathers
 from streamjoin.api.queries import Frames
 from streamjoin.errors import CallError, says_what_fits
 from streamjoin.plan.condition import quoted
+from streamjoin.spark.calls.inputs import Input
 from streamjoin.spark.calls.options import Options
 from streamjoin.spark.calls.prioritising import laned, prioritised
 from streamjoin.spark.lane_limit import LaneLimit, limit_of
-from streamjoin.spark.marks import name_in_plan, plan_if_any, priority_column
+from streamjoin.spark.marks import name_in_plan, plan_by_mark, priority_column
 
 
 @says_what_fits
@@ -51,6 +52,8 @@ def deprioritise(
     lateness: LatenessPolicy | None = None,
     late: LatePolicy = "drop",
     invalid: InvalidPolicy = "fail",
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """A frame with urgent rows as a plain stream in order of time again: rows wait for their turn, and have priority 0.
 
@@ -63,6 +66,7 @@ def deprioritise(
         lateness    on a stream, how late rows may be; by default as is known of a join's result, or as the frame's own
                     watermark says
         late, invalid   as for `sj.reorder`
+        schemas, streaming   as for `sj.join`; with `schemas` the frame is not looked at: give time and priority too
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
@@ -72,12 +76,13 @@ def deprioritise(
     """
     frames = Frames([frame], time, Now(), replace(options, emit="ordered", buckets=1), "deprioritise")
     part = frames.inputs[0]
+    # A schema in words has no marks of the call that made the frame.
     given = priority_column(part.schema) if priority is None else priority
     if given is None:
         raise CallError("nothing says which rows of the frame are urgent", hint='give priority="priority", its column')
     column = part.resolve(given)
     if time is None:
-        frames.times, frames.windows = [None], [_validity(frame)]
+        frames.times, frames.windows = [None], [_validity(part)]
     kept = {name: name for name in part.columns if name != column}
     stream = replace(frames.stream(0, kept), priority=quoted(column))
     shown = column if column in part.columns else "priority"
@@ -85,11 +90,11 @@ def deprioritise(
     return frames.run(stream, reordered=True)
 
 
-def _validity(frame: DataFrame) -> Validity:
+def _validity(part: Input) -> Validity:
     """The validity that a join has given to its results."""
-    call = plan_if_any(frame)
+    call = next((call for call in map(plan_by_mark, part.schema.fields) if call is not None), None)
     names = None if call is None else call.plan.sink.shape.validity
-    now = {name_in_plan(field): field.name for field in frame.schema.fields}
+    now = {name_in_plan(field): field.name for field in part.schema.fields}
     if names is None or not set(names) <= now.keys():
         raise CallError("nothing says when rows of the frame are valid", hint='give time="ts", its time column')
     return Validity(now[names[0]], now[names[1]])

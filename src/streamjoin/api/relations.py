@@ -352,6 +352,8 @@ def reorder(
     lateness: LatenessPolicy | None = None,
     late: LatePolicy = "drop",
     invalid: InvalidPolicy = "fail",
+    schemas: PerInput[SchemaLike | None] = None,
+    streaming: PerInput[bool | None] = None,
 ) -> DataFrame:
     """The rows of a frame in order of time. On a stream a row waits until no earlier one can come any more.
 
@@ -363,6 +365,7 @@ def reorder(
         time        the time column, or `sj.arrival()`
         lateness    on a stream, how late rows may be; by default as the frame's own watermark says
         invalid     rows without time: "fail", "drop" or "output" (in a column `_invalid_0`)
+        schemas, streaming   as for `join`
 
     >>> import streamjoin as sj
     >>> spark = sj.session()

@@ -26,6 +26,9 @@ _OF_QUERIES: Final = (
     (r"name its time column when you give the stream to the query", "name its time column with --time"),
     (r"\bbuckets=(\d+)", r"--buckets \1"),
     (r', or choose invalid="drop" or invalid="output"', ", or let a job in Python call sj.cql with invalid="),
+    (r", or sj\.deprioritise\(frame\) before", ""),
+    (r"\bmemory='([^']*)'", r'--memory "\1"'),
+    (r"\bmemory= ", "--memory "),
     (r", or name the validity with validity=\([^)]*\)", ""),
 )
 

@@ -13,6 +13,7 @@ from streamjoin.api import (
     buckets_by_default,
     buckets_of,
     check_goes_on,
+    check_memory_is_used,
     memory_by_default,
     memory_differs,
     was_finished,
@@ -173,6 +174,8 @@ def prepare(asked: Asked, *, starts: bool, bytes_per_batch: int | None = None) -
             f"--memory {asked.memory!r} is for a job that does not say it, and {function.__name__} has another memory=",
             hint="leave one of the two out",
         )
+    if asked.memory is not None:
+        check_memory_is_used(frame)
     if asked.streams or asked.lanes:
         asked.ending.check(frame, function.__name__)
     if begun is not None:

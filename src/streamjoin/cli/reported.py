@@ -73,12 +73,12 @@ def _nothing() -> Report:
     return Report("nothing", False, ())
 
 
-def check_report(path: Path | None, *, live: bool, port: int | None) -> None:
-    """Refuse what cannot be written or served, before Spark starts."""
+def check_report(path: Path | None, *, live: bool, port: int | None, starts: bool = True) -> None:
+    """Refuse what cannot be written or served, before Spark starts. If no run `starts`, no folder is left either."""
     if path is not None and path.is_dir():
         raise CallError(f"--report must be a file, and {path} is a folder", hint=f"--report {path / 'report.html'}")
     if path is not None:
-        there = path.exists()
+        there, new = path.exists(), [folder for folder in path.parents if not folder.exists()]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.open("a").close()
@@ -86,6 +86,8 @@ def check_report(path: Path | None, *, live: bool, port: int | None) -> None:
             raise CallError(f"--report {path} cannot be written: {error.strerror}", hint="give another file") from None
         if not there:
             path.unlink()
+        for folder in () if starts else new:
+            folder.rmdir()
     if port is not None and live:
         LivePage(_nothing, port).stop()
     if port is not None and not live:

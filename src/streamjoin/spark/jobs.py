@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from streamjoin.spark.calls.options import BUCKETS_SETTING, MEMORY_SETTING, checked_memory
+from streamjoin.spark.calls.tree import check_memory
 from streamjoin.spark.figures import from_progress
 from streamjoin.spark.marks import plan_if_any
 
@@ -61,6 +62,13 @@ def memory_differs(frame: DataFrame, memory: str) -> bool:
     """Whether the call that made a frame says another `memory=` than this."""
     made = plan_if_any(frame)
     return made is not None and made.leaving.memory != checked_memory(memory)
+
+
+def check_memory_is_used(frame: DataFrame) -> None:
+    """Refuse a budget that was given from outside where the call that made a frame keeps nothing that it bounds."""
+    made = plan_if_any(frame)
+    if made is not None:
+        check_memory(made.plan, given=True)
 
 
 def buckets_of(frame: DataFrame) -> int | None:

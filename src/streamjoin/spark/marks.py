@@ -16,7 +16,7 @@ from streamjoin.plan.delay import output_delay
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Query, Relation
-from streamjoin.spark.told import knowing
+from streamjoin.spark.told import is_connect, knowing
 from streamjoin.spark.typing import spark_type
 
 _KEY: Final = "streamjoin.plan"
@@ -64,6 +64,8 @@ def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataF
     columns = [F.col(quoted(each.name)).alias(each.name, metadata=each.metadata) for each in schema.fields]
     marked: Any = knowing(frame.select(*columns), schema)
     marked.__dict__ |= {_CALL: call, _STREAMING: plan.plan.streaming}
+    if is_connect(frame.sparkSession):
+        marked._plan.__dict__[_KEY] = number
     return marked  # type: ignore[no-any-return]
 
 
@@ -119,7 +121,45 @@ def plan_by_mark(column: StructField) -> CallPlan | None:
 def plan_if_any(frame: DataFrame) -> CallPlan | None:
     """The plan of the last streamjoin call that made this frame; None when it comes from none."""
     plans = (plan_by_mark(column) for column in frame.schema.fields)
-    return next((plan for plan in plans if plan is not None), None)
+    return next((plan for plan in plans if plan is not None), None) or _plan_below(frame)
+
+
+def _plan_below(frame: DataFrame) -> CallPlan | None:
+    """The same where only computed columns are left, which have no mark: what they were computed from has it.
+
+    Spark's plans are walked from the frame down, and the first mark is that of the last call.
+    """
+    any_frame: Any = frame
+    connect = is_connect(frame.sparkSession)
+    level = [any_frame._plan if connect else any_frame._jdf.queryExecution().analyzed()]
+    while level:
+        found = (_plans.get(number) for node in level for number in (_marks if connect else _marks_of_java)(node))
+        plan = next((each for each in found if each is not None), None)
+        if plan is not None:
+            return plan
+        level = [child for node in level for child in (_children if connect else _children_of_java)(node)]
+    return None
+
+
+def _marks(node: Any) -> list[int]:
+    return [node.__dict__[_KEY]] if _KEY in node.__dict__ else []
+
+
+def _children(node: Any) -> list[Any]:
+    """The relations that a relation of Spark Connect's client reads, one or two or a list of them."""
+    held = [each for value in vars(node).values() for each in (value if isinstance(value, list | tuple) else [value])]
+    return [each for each in held if hasattr(each, "_plan_id_with_rel")]
+
+
+def _marks_of_java(node: Any) -> list[int]:
+    columns = node.output()
+    metadata = [columns.apply(at).metadata() for at in range(columns.size())]
+    return [each.getLong(_KEY) for each in metadata if each.contains(_KEY)]
+
+
+def _children_of_java(node: Any) -> list[Any]:
+    children = node.children()
+    return [children.apply(at) for at in range(children.size())]
 
 
 def plan_of(frame: DataFrame) -> CallPlan:

@@ -6,11 +6,11 @@ import os
 import re
 import sys
 import time
-from pathlib import Path
 from typing import Any, Final
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.utils import is_remote
 
 from streamjoin.errors import CallError, says_what_fits
@@ -18,6 +18,8 @@ from streamjoin.spark import machine
 from streamjoin.spark.class_archive import archive_options
 from streamjoin.spark.early_workers import DAEMON
 from streamjoin.spark.quiet import without_chatter
+from streamjoin.spark.submitted import jvm_runs, said_before, said_master
+from streamjoin.spark.told import is_connect
 
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
 PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
@@ -42,6 +44,7 @@ _LIKED_HERE: Final = {
     # every set of variables. With the same for workers with state there is one, and their tracebacks are short too.
     "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
 }
+_have_come: set[str] = set()  # applications whose executors have been waited for
 # What a session of ours has besides: a matter of taste, so an own builder does not get it.
 _OURS: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -55,10 +58,10 @@ def configure(builder: Any) -> Any:
     """A SparkSession builder with all that streamjoin likes to have. What the builder says already stays as it is.
 
     That is: state in RocksDB, larger pieces for Python, workers that run this Python (`PYSPARK_PYTHON`, where it is not
-    set). Where the master is local also: as many shuffle partitions as tasks run at once, a quarter of the memory for
-    the driver, workers that start with all loaded, and Java's classes from an archive that the first session leaves in
-    `~/.cache/streamjoin` (`spark.driver.extraJavaOptions`). A cluster has its own answers to these; see the guide to
-    deploying.
+    set). Where the master is local, as it is when nobody names one, also: as many shuffle partitions as tasks run at
+    once, a quarter of the memory for the driver, workers that start with all loaded, and Java's classes from an archive
+    that the first session leaves in `~/.cache/streamjoin` (`spark.driver.extraJavaOptions`). A cluster has its own answers
+    to these; see the guide to deploying.
 
     >>> from pyspark.sql import SparkSession
     >>> import streamjoin as sj
@@ -70,12 +73,12 @@ def configure(builder: Any) -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     said = builder._options
     chosen = dict(_LIKED)
-    master = str(said.get("spark.master") or said.get("spark.remote") or "")
+    master = _place(said)
     if master.startswith("local"):
         chosen |= _LIKED_HERE
-        if not _is_said(_MEMORY, "--driver-memory", "SPARK_DRIVER_MEMORY"):
+        if not jvm_runs() and said_before(_MEMORY, "--driver-memory", "SPARK_DRIVER_MEMORY") is None:
             chosen[_MEMORY] = f"{max(1024, machine.memory_bytes() // 4 >> 20)}m"
-        if not said.keys() & _ABOUT_JAVA and not _is_said(_JAVA, "--driver-java-options"):
+        if not jvm_runs() and not said.keys() & _ABOUT_JAVA and said_before(_JAVA, "--driver-java-options") is None:
             chosen |= {_JAVA: options} if (options := archive_options()) else {}
     tasks = _local_tasks(master)
     if tasks is not None:
@@ -99,41 +102,58 @@ def session(app: str = "streamjoin", *, master: str | None = None, **settings: o
     if active is not None:
         return active
     builder = SparkSession.builder.appName(app)
-    remote = is_remote()
+    remote = is_remote() or "SPARK_REMOTE" in os.environ
     if remote and master is not None:
         raise CallError(f"master={master!r} beside SPARK_REMOTE: the server has its own", hint="leave one of them out")
-    submitted = remote or "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which has chosen a master
-    if master is not None or not (submitted or "spark.master" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
+    if master is not None or not (remote or said_master()):
         builder = builder.master(master or "local[*]")
     given = {name.replace("__", "."): str(value) for name, value in settings.items()}
-    if remote:  # the server has its own settings; those of a query may be chosen
-        for name, value in given.items():
-            builder = builder.config(name, value) if name.startswith("spark.sql.") else builder
-        return builder.getOrCreate()
+    elsewhere = remote and not _place({}).startswith("local")  # the server runs, and has its own settings
     for name, value in {**_OURS, **given}.items():
-        builder = builder.config(name, value)
+        builder = builder if elsewhere and not name.startswith("spark.sql.") else builder.config(name, value)
     with without_chatter():
         spark: SparkSession = configure(builder).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    if not is_connect(spark):
+        spark.sparkContext.setLogLevel("ERROR")
     if PARTITIONS not in spark.conf.getAll:
-        spark.conf.set(PARTITIONS, tasks_at_once(spark.sparkContext))
+        spark.conf.set(PARTITIONS, _tasks_of_server(spark) if is_connect(spark) else tasks_at_once(spark.sparkContext))
     return spark
+
+
+def _place(said: dict[str, Any]) -> str:
+    """Where the session of a builder that says this runs: a master, or the address of a server of Spark Connect."""
+    named = said.get("spark.remote") or said.get("spark.master") or os.environ.get("SPARK_REMOTE")
+    if named or is_remote():
+        return str(named or "sc://")
+    return said_master(earlier=True) or "local[*]"
 
 
 def tasks_at_once(context: SparkContext, patience: float = 30) -> int:
     """How many tasks run at once: what the settings say, or else what the executors have that have come.
 
     Executors register one after the other, and an application begins before the first: so this waits until there is
-    one, and a second passes in which no other comes.
+    one, and a second passes in which no other comes. It does so once in an application.
 
     >>> tasks_at_once(session().sparkContext) >= 1
     True
     """
     conf = context.getConf()
-    executors, each = conf.get("spark.executor.instances"), conf.get("spark.executor.cores")
-    most = conf.get("spark.cores.max") or (executors and each and int(executors) * int(each))
-    if str(context.master).startswith("local") or most:
-        return max(1, int(most or context.defaultParallelism) // int(conf.get("spark.task.cpus", "1") or 1))
+    each = int(conf.get("spark.task.cpus", "1") or 1)
+    if str(context.master).startswith("local"):
+        return max(1, context.defaultParallelism // each)
+    dynamic = conf.get("spark.dynamicAllocation.enabled", "false") == "true"
+    executors = conf.get(f"spark.{'dynamicAllocation.maxExecutors' if dynamic else 'executor.instances'}")
+    cores = conf.get("spark.executor.cores")
+    most = conf.get("spark.cores.max") or (executors and cores and int(executors) * int(cores))
+    if most:
+        return max(1, int(most) // each)
+    if context.applicationId not in _have_come:
+        _wait_for_executors(context, patience)
+        _have_come.add(str(context.applicationId))
+    return max(1, context.defaultParallelism // each)
+
+
+def _wait_for_executors(context: SparkContext, patience: float) -> None:
     jvm: Any = context._jsc
     end, come, since = time.monotonic() + patience, 1, time.monotonic()
     while time.monotonic() < end and (come == 1 or time.monotonic() < since + 1):
@@ -141,7 +161,13 @@ def tasks_at_once(context: SparkContext, patience: float = 30) -> int:
         if now != come:
             come, since = now, time.monotonic()
         time.sleep(0.1)
-    return max(1, context.defaultParallelism)
+
+
+def _tasks_of_server(spark: SparkSession) -> int:
+    """How many tasks a server of Spark Connect runs at once: a range is cut into as many pieces, which are counted."""
+    pieces = spark.range(1 << 16).select(F.spark_partition_id().alias("piece")).agg(F.countDistinct("piece"))
+    [(count,)] = pieces.collect()
+    return int(count)
 
 
 def _local_tasks(master: str) -> int | None:
@@ -156,15 +182,3 @@ def _local_tasks(master: str) -> int | None:
     if found[1] == "*":
         return machine.cores()
     return int(found[1] or 1)
-
-
-def _is_said(name: str, flag: str, variable: str = "") -> bool:
-    """Whether a setting of the driver's JVM has been chosen, or cannot be any more: it runs."""
-    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
-        return True
-    submitted = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
-    if variable in os.environ or flag in submitted or name in submitted:
-        return True
-    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME", ""), "conf")
-    defaults = Path(folder) / "spark-defaults.conf"
-    return defaults.is_file() and name in defaults.read_text()

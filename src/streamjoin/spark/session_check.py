@@ -24,7 +24,7 @@ from pyspark import SparkContext, SparkFiles
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import CallError
-from streamjoin.spark.session import PARTITIONS, PROVIDER, ROCKSDB
+from streamjoin.spark.session import PARTITIONS, PROVIDER, ROCKSDB, tasks_at_once
 from streamjoin.spark.told import asked, context_of
 
 # What a Python says of itself. As text: a function of ours would be looked for where streamjoin may be missing.
@@ -71,9 +71,11 @@ def _check_state_store(session: SparkSession) -> None:
 
 
 def _check_partitions(session: SparkSession, context: SparkContext | None) -> None:
+    if PARTITIONS in session.conf.getAll:
+        return  # whoever has chosen is left alone
     partitions = int(session.conf.get(PARTITIONS, "200") or 200)
-    parallel = context.defaultParallelism if context is not None else 0
-    if partitions > _TURNS * parallel and PARTITIONS not in session.conf.getAll:  # whoever has chosen is left alone
+    parallel = tasks_at_once(context) if context is not None else 0
+    if partitions > _TURNS * parallel:
         at_once = f" and runs {parallel} tasks at once" if parallel else ""
         raise CallError(
             "state lies in as many pieces as there are shuffle partitions, for good, and every micro-batch runs all: "

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from streamjoin.algebra import Adaptive, Emit, InvalidPolicy, LatePolicy, MergeStrategy, Method, OutputMode, TimeAxis
 from streamjoin.algebra.policy import Algorithm, Hold, one_of
 from streamjoin.errors import CallError, UnsupportedError
-from streamjoin.spark.session import PARTITIONS
+from streamjoin.spark.session import PARTITIONS, tasks_at_once
 from streamjoin.spark.told import context_of
 from streamjoin.state.holders import MOST_BUCKETS
 
@@ -262,7 +262,7 @@ def default_buckets(session: SparkSession, *, streaming: bool) -> int:
     parallel = partitions = int(session.conf.get(PARTITIONS, "8") or 8)
     context = context_of(session)
     if context is not None and (not streaming or str(context.master).startswith("local")):
-        parallel = context.defaultParallelism
+        parallel = tasks_at_once(context)
     if streaming:
         parallel = min(parallel, partitions)
     return max(1, min(parallel, MOST_DEFAULT_BUCKETS))

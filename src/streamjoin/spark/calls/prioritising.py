@@ -16,7 +16,7 @@ from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.runtime.outlet import ToUser
 from streamjoin.spark.calls.inputs import Input, check_frame
 from streamjoin.spark.calls.options import PRIORITY_NAME
-from streamjoin.spark.marks import PRIORITY, has_urgent_rows
+from streamjoin.spark.marks import PRIORITY, has_urgent_rows, priority_column
 from streamjoin.spark.typing import reason
 
 _FITTING = 'for example {"severity = \'ALARM\'": 10, "value > limit": 8}'
@@ -122,12 +122,13 @@ def check_priority_is_said(part: Input, source: str, *, said: bool, joins: bool)
     """
     if said or not part.streaming or not has_urgent_rows(part.schema):
         return
+    column = priority_column(part.schema) or PRIORITY_NAME
     if joins:
-        hint = 'give priority="priority", its column, or sj.deprioritise(frame) before'
+        hint = f'give priority="{column}", its column, or sj.deprioritise(frame) before'
     elif source.isdigit():
-        hint = "sj.deprioritise(frame) before, or write it in CQL, with PRIORITY BY its column"
+        hint = f"sj.deprioritise(frame) before, or write it in CQL, with PRIORITY BY {column}, its column"
     else:
-        hint = f"give PRIORITY BY its column, behind {part.label}, or sj.deprioritise(frame) before"
+        hint = f"give PRIORITY BY {column}, its column, behind {part.label}, or sj.deprioritise(frame) before"
     raise CallError(
         f"{part.label} has urgent rows, and nothing says which: they come early, so the others would be taken for late",
         hint=hint,

@@ -5,23 +5,26 @@ The state of every bucket has the call that made it (see `bucket`), so one row o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamjoin.algebra import Grace, TimeAxis
+from streamjoin.algebra import Grace, LatenessPolicy, MaxDelay, Recall, TimeAxis
+from streamjoin.algebra.time import Duration
 from streamjoin.errors import CallError
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.stored import from_stored, plan_name, to_stored
 from streamjoin.plan.wording import in_units
+from streamjoin.runtime.lateness import LargestDelay, Slack
+from streamjoin.runtime.recall import RecallSide, finest
 from streamjoin.spark.marks import plan_if_any
 from streamjoin.spark.stored.bucket import check_same
 from streamjoin.spark.stored.checkpoint_log import CheckpointLog
 from streamjoin.spark.stored.finish import StoredStage, stored_stages
 
-Lateness = tuple[Grace | None, ...] | Mapping[str, Grace | None]
+Lateness = tuple[LatenessPolicy | None, ...] | Mapping[str, LatenessPolicy | None]
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,28 @@ def _last(stages: Sequence[StoredStage]) -> StoredStage:
 def _lateness(plan: Mapping[str, Any]) -> Lateness:
     """Of every source of a stored plan, how late its rows may be, as a call takes it."""
     axis, kind = from_stored(plan["axis"]), from_stored(plan["time_type"])
-    found: dict[str, Grace | None] = {}
+
+    def sized(ticks: int | None) -> Duration | None:
+        return ticks if ticks is None or axis is TimeAxis.INTEGER else in_units(ticks, kind)
+
+    found: dict[str, LatenessPolicy | None] = {}
     for source in plan["sources"]["items"]:
-        ticks = source["lateness"].get("ticks")
+        policy = _policy(from_stored(source["lateness"]), sized)
         # What a call has computed of a frame, to have a time, may count in other units.
-        known = ticks is not None and not source["derived"]["items"]
-        found[source["name"]] = Grace(ticks if axis is TimeAxis.INTEGER else in_units(ticks, kind)) if known else None
+        found[source["name"]] = None if source["derived"]["items"] and not isinstance(policy, MaxDelay) else policy
     return tuple(found[name] for name in sorted(found)) if all(name.isdigit() for name in found) else found
+
+
+def _policy(lateness: Any, sized: Callable[[int | None], Any]) -> LatenessPolicy | None:
+    """A policy as a call takes it; None where rows cannot be late."""
+    match lateness:
+        case Slack(ticks):
+            return Grace(sized(ticks))
+        case LargestDelay():
+            return MaxDelay()
+        case RecallSide(model):
+            aim = model.aim
+            step = None if aim.step == finest(model.windows) else sized(aim.step)
+            initial = sized(aim.initial) if aim.initial else None
+            return Recall(aim.target, sized(aim.period), sized(aim.interval), step, sized(aim.max_delay), initial)
+    return None

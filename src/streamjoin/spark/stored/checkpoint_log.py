@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlparse
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import CallError, UnsupportedError
@@ -33,6 +34,31 @@ class LocalFiles:
 
     def write(self, file: str, text: str) -> None:
         (self.root / file).write_text(text)
+
+
+class ServersFiles:
+    """The same where only the server of Spark Connect sees it: what can be read as data can be read, and no more."""
+
+    def __init__(self, session: SparkSession, checkpoint: str) -> None:
+        self.reader, self.root = session.read, checkpoint
+
+    def names(self, folder: str) -> list[str]:
+        try:
+            files = self.reader.format("binaryFile").load(f"{self.root}/{folder}").select("path").collect()
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            return []
+        return [row.path.rpartition("/")[2] for row in files]
+
+    def first_line(self, file: str) -> str:
+        return str(self.reader.text(f"{self.root}/{file}").first()[0])  # type: ignore[index]
+
+    def write(self, file: str, text: str) -> None:
+        raise UnsupportedError(
+            f"{self.root} is no folder that this program sees, and Spark Connect cannot mark it as finished",
+            hint="finish it from a classic session, or from the machine where it lies",
+        )
 
 
 class HadoopFiles:
@@ -69,14 +95,16 @@ class CheckpointLog:
         self.checkpoint, place = checkpoint, urlparse(checkpoint)
         local = unquote(place.path) if place.scheme else checkpoint
         if not is_connect(spark):
-            self.files: HadoopFiles | LocalFiles = HadoopFiles(spark, checkpoint)
+            self.files: HadoopFiles | LocalFiles | ServersFiles = HadoopFiles(spark, checkpoint)
         elif place.scheme in ("", "file") and Path(local).is_dir():
             self.files = LocalFiles(local)
         else:
-            raise UnsupportedError(
-                f"{checkpoint} is no folder that this program sees, and Spark Connect cannot mark it as finished",
-                hint="finish it from a classic session, or from the machine where it lies",
-            )
+            self.files = ServersFiles(spark, checkpoint)
+
+    def check_can_be_marked(self) -> None:
+        """Refuse what nobody here can write into, before anything is computed."""
+        if isinstance(self.files, ServersFiles):
+            self.files.write("", "")
 
     @property
     def is_finished(self) -> bool:

@@ -173,7 +173,9 @@ class FinishInterpreter(Interpreter):
 
 def finish_query(spark: SparkSession, checkpoint: str) -> DataFrame:
     """What the plans of a stopped query still hold, as the last one gives it."""
-    finishing, log = Finishing.of(spark, checkpoint), CheckpointLog(spark, checkpoint)
+    log = CheckpointLog(spark, checkpoint)
+    log.check_can_be_marked()
+    finishing = Finishing.of(spark, checkpoint)
     log.check_over()
     rest = finishing.rest(finishing.last())
     log.mark_finished()
