@@ -11,10 +11,12 @@ import pytest
 from streamjoin.algebra import Band, Equals, Overlaps, Range
 from streamjoin.errors import CallError
 from streamjoin.language import parse_cql
+from streamjoin.operators.probed import figure_names, in_tables
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.multi_join import Between, MultiJoin, cascade_of, for_all, joins_at_once
 from streamjoin.plan.relation import Join, Relation, Stream, operator_of
 from streamjoin.plan.rules import optimise
+from streamjoin.runtime.stage import probing_figure
 from tests.in_process import Troubled, plan_of
 
 NAMES = ("A", "B", "C", "D", "E")
@@ -119,6 +121,30 @@ def placing(join: MultiJoin, buckets: int = 4) -> object:
     names = dict.fromkeys(NAMES[: len(join.parts)], SCHEMA)
     plan = plan_of(join, names, dict.fromkeys(names, 30), Leaving(buckets=buckets))
     return plan.stages[-1].inputs[0].partitioning
+
+
+def test_figures_say_in_which_order_inputs_are_asked_and_the_order_follows_the_data() -> None:
+    """Rows of A ask B and C: first the smaller area, then the one where fewer were found, until the data change."""
+    near = [Between(0, other, Band("A.v", f"{NAMES[other]}.v", 1, 1)) for other in (1, 2)]
+    names = dict.fromkeys(NAMES[:3], SCHEMA)
+    running = Troubled(plan_of(many(*near), names, dict.fromkeys(names, 30)), trouble=1.0)  # restored for each
+
+    def probed(**values: list[float]) -> dict:
+        rows = {name: [{"ts": 1, "v": each} for each in some] for name, some in values.items()}
+        running.rows({name: pa.Table.from_pylist(some, schema=SCHEMA) for name, some in rows.items()})
+        return in_tables({name: running.figure(probing_figure(0, name)) for name in figure_names(3)}, 3)
+
+    assert running.plan.stages[-1].joins_of_many == (3,)
+    assert probed(B=[0.0] * 20, C=[99.0] * 25)["order"] == [[], [], []]  # there is nobody in A
+    first = probed(A=[0.0] * 10)
+    assert first["order"] == [[1, 2], [], []]
+    assert (first["asked"][0], first["found"][0], first["swept"]) == ([0, 10, 10], [0, 200, 0], 0)
+    second = probed(A=[0.0] * 10)
+    assert second["order"] == [[2, 1], [], []]
+    assert (second["asked"][0], second["found"][0]) == ([0, 0, 10], [0, 0, 0])  # who finds nobody there asks no further
+    probed(C=[0.5] * 400)
+    assert probed(A=[0.0] * 10)["order"][0] == [2, 1]  # nobody knew
+    assert probed(A=[0.0] * 10)["order"][0] == [1, 2]
 
 
 def test_a_cell_is_taken_where_there_is_a_grid_and_refused_elsewhere() -> None:

@@ -15,6 +15,7 @@ Law: which tuples are found does not depend on the route.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.kernels import PAIRS_PER_CHUNK, expand_lists, lists_of, sweep_products
+from streamjoin.operators.probed import ASKED, FOUND, SWEPT, TURN, figure
 from streamjoin.state import Batch, Kept, Run
 from streamjoin.state.batch import Indices
 from streamjoin.state.links import Link, Order, Orders, same_proof
@@ -131,12 +133,15 @@ class Grown:
 
 @dataclass
 class Probing:
-    """How the rows of one input find all others. `figures` is where it counts, and what routes are made of."""
+    """How the rows of one input find all others. `figures` is where it counts, and what routes are made of; `probed`
+    is what a reader is told: all that was asked since it was built (see `probed`).
+    """
 
     graph: Graph
     figures: dict[str, int]
     chunk: int = PAIRS_PER_CHUNK
     orders: Orders = field(init=False)
+    probed: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.orders = Orders(self.graph.orders(), self.graph.timed, self.chunk)
@@ -153,9 +158,11 @@ class Probing:
         single = all(len(areas[each]) == 1 for each in others)
         if self.graph.swept and single and rows <= SWEEP_UP_TO * len(mine):
             self.figures["swept"] += 1
+            self.probed[SWEPT] += 1
             found = self._swept(number, mine, areas)
         else:
             steps = self.route(number, [len(each) for each in places])
+            self.probed.update({figure(TURN, number, step.number): turn for turn, step in enumerate(steps, 1)})
             found, alive = Round(self, number, mine, places, alive, steps).tuples(), None
         for some in found:
             if alive is not None:
@@ -214,6 +221,7 @@ class Probing:
 
     def count(self, number: int, other: int, asked: int, found: int) -> None:
         """So many rows have asked an area, and so many were found."""
+        self.probed.update({figure(ASKED, number, other): asked, figure(FOUND, number, other): found})
         names = f"asked {number} {other}", f"found {number} {other}"
         for name, more in zip(names, (asked, found), strict=True):
             self.figures[name] = self.figures.get(name, 0) + more
