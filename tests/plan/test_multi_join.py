@@ -8,12 +8,21 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Band, Equals, Overlaps, Range
+from streamjoin.algebra import Band, Equals, Overlaps, Range, Within
+from streamjoin.api.queries import chains_at_once
 from streamjoin.errors import CallError
 from streamjoin.language import parse_cql
 from streamjoin.operators.probed import figure_names, in_tables
 from streamjoin.plan.lowering import Leaving
-from streamjoin.plan.multi_join import Between, MultiJoin, cascade_of, for_all, joins_at_once
+from streamjoin.plan.multi_join import (
+    Between,
+    MultiJoin,
+    cascade_of,
+    for_all,
+    has_many,
+    joins_at_once,
+    left_in_a_chain,
+)
 from streamjoin.plan.relation import Join, Relation, Stream, operator_of
 from streamjoin.plan.rules import optimise
 from streamjoin.runtime.stage import probing_figure
@@ -31,9 +40,17 @@ CHAINS = {
     "C [RANGE 15], D [RANGE 15] WHERE A.k = B.k AND abs(B.v - C.v) <= 1 AND C.j = D.j AND A.v < D.v",
     "five by key": "SELECT A.v AS a, B.v AS b, C.v AS c, D.v AS d, E.v AS e FROM A [RANGE 15], B [RANGE 15], "
     "C [RANGE 15], D [RANGE 15], E [ROWS 4] WHERE A.k = B.k AND A.k = C.k AND A.k = D.k AND D.k = E.k",
+    "three, two of them alike": "SELECT A.v AS a, B.v AS b, C.v AS c FROM A [RANGE 6], B [ROWS 4], C [RANGE 5] "
+    "WHERE levenshtein(A.s, B.s) <= 0 AND A.k = C.k",
+    "three by a further condition": "SELECT A.v AS a, B.v AS b, C.v AS c FROM A [RANGE 2], B [RANGE 2], C [RANGE 5] "
+    "WHERE A.v + 1 < 2 * B.v AND B.k = C.k",
     "grouped": "SELECT A.k AS k, count(*) AS n FROM A [RANGE 4], B [RANGE 3], C [RANGE 5] "
     "WHERE A.k = B.k AND B.k = C.k GROUP BY A.k",
 }
+
+
+# Those that sj.cql joins at once unless it is asked: rows of the others would have to be copied.
+BY_ONE_KEY = ("three by key", "five by key", "grouped")
 
 
 def optimised(text: str) -> Relation:
@@ -74,6 +91,7 @@ def test_oracle_a_chain_says_what_the_cascade_says(name: str) -> None:
     at_once = joins_at_once(tree)
     (join,) = below(at_once, MultiJoin)
     assert not below(at_once, Join)
+    assert chains_at_once(tree, SCHEMAS) == (at_once if name in BY_ONE_KEY else tree)
     read = NAMES[: len(join.parts)]
     found = 0
     for seed in range(3):
@@ -92,9 +110,22 @@ def test_only_inner_joins_become_one() -> None:
     similar = optimised(
         "SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3], C [NOW] WHERE levenshtein(A.s, B.s) <= 1 AND A.k = C.k"
     )
-    assert joins_at_once(similar) == similar
+    assert joins_at_once(similar, lambda join: True) == similar
+    assert isinstance(operator_of(joins_at_once(similar)), MultiJoin)
     two = optimised("SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3] WHERE A.k = B.k")
     assert joins_at_once(two) == two
+    assert not has_many(two)
+    assert not left_in_a_chain(outer)
+
+
+def test_a_distance_from_two_streams_to_a_third_is_no_link_and_says_so() -> None:
+    far = optimised(
+        "SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3], C [NOW] "
+        "WHERE A.k = B.k AND distance(A.v, B.v, C.v, C.j) <= 2"
+    )
+    assert joins_at_once(far) == far
+    (left,) = left_in_a_chain(far)
+    assert isinstance(left.predicates[0], Within)
 
 
 def test_predicates_go_between_the_streams_whose_columns_they_have() -> None:
