@@ -120,8 +120,7 @@ def test_only_inner_joins_become_one() -> None:
 
 def test_a_distance_from_two_streams_to_a_third_is_no_link_and_says_so() -> None:
     far = optimised(
-        "SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3], C [NOW] "
-        "WHERE A.k = B.k AND distance(A.v, B.v, C.v, C.j) <= 2"
+        "SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3], C [NOW] WHERE A.k = B.k AND distance(A.v, B.v, C.v, C.j) <= 2"
     )
     assert joins_at_once(far) == far
     (left,) = left_in_a_chain(far)
