@@ -25,6 +25,7 @@ from streamjoin.algebra import (
     Overlaps,
     Predicate,
     Rows,
+    Similar,
     Validity,
     Window,
     Within,
@@ -41,16 +42,27 @@ from tests import oracle, seeds
 from tests.in_process import Troubled, source
 from tests.interpreter import PlainTyping
 from tests.simulator import (
+    ALIKE,
+    BOXES,
+    NAMES,
     SCHEMA,
     _band,
     _distance,
     _draw_arrivals,
+    _draw_box,
     _draw_window,
+    _draw_words,
     _end_of,
-    _overlap,
+    _known,
+    _near_text,
+    _overlap_of,
     _same,
+    _similar,
     table,
 )
+
+# For boxes and similarities, which not all cases have.
+WIDE = pa.schema([*BOXES, *(each for each in ALIKE if each.name not in SCHEMA.names)])
 
 Between2 = tuple[int, int, Predicate, oracle.Match]  # two inputs, what holds between them, and what that means
 
@@ -72,7 +84,8 @@ class Case:
     trouble: float
     regime: str
     kind: str
-    timed: bool = True
+    theta: bool = False
+    schema: pa.Schema = SCHEMA
 
     @property
     def inputs(self) -> int:
@@ -81,10 +94,22 @@ class Case:
     def relation(self) -> MultiJoin:
         parts = []
         for number, window in enumerate(self.windows):
-            reads = tuple((f"{number}.{name}", name) for name in SCHEMA.names)
+            reads = tuple((f"{number}.{name}", name) for name in self.schema.names)
             parts.append(Stream(str(number), reads, None if isinstance(window, Validity) else "ts", window))
         between = tuple(Between(one, two, _over(each, one, two)) for one, two, each, _ in self.between)
-        return MultiJoin(tuple(parts), between, None, True, self.hold, self.cell)  # type: ignore[arg-type]
+        theta = self.condition if self.theta else None
+        return MultiJoin(tuple(parts), between, theta, True, self.hold, self.cell)  # type: ignore[arg-type]
+
+    @property
+    def condition(self) -> str:
+        """A further condition over columns of three inputs."""
+        last = self.inputs - 1
+        return f"`0.n` < `1.n` OR (`1.z` + `{last}.z`) % 2 = 1"
+
+    def fits(self, every: list[dict]) -> bool:
+        """What the condition means."""
+        less = _known(every[0]["n"], every[1]["n"]) and every[0]["n"] < every[1]["n"]
+        return not self.theta or less or (every[1]["z"] + every[-1]["z"]) % 2 == 1
 
     def plan(self) -> PhysicalPlan:
         """How it runs; without its cell where no grid fits what it joins by, which is refused."""
@@ -100,14 +125,14 @@ class Case:
     def _lowered(self) -> PhysicalPlan:
         sources = {
             str(number): source(
-                str(number), SCHEMA, Slack(self.slack[number]), label=f"input {number}", late=self.late[number],
+                str(number), self.schema, Slack(self.slack[number]), label=f"input {number}", late=self.late[number],
                 prefix=f"{number}.",
             )
             for number in range(self.inputs)
         }  # fmt: skip
-        kinds = {each.name: each.type for each in SCHEMA}
+        kinds = {each.name: each.type for each in self.schema}
         columns = name_columns(
-            [SCHEMA.names] * self.inputs, [kinds] * self.inputs, by=(), how="inner",
+            [self.schema.names] * self.inputs, [kinds] * self.inputs, by=(), how="inner",
             suffix=[f"_{number}" for number in range(2, self.inputs + 1)], validity=("valid_from", "valid_to"),
             flags=(LATE_FLAG,) * ("output" in self.late),
         )  # fmt: skip
@@ -141,7 +166,15 @@ def _draw_predicate(rng: random.Random, kind: str) -> tuple[Predicate, oracle.Ma
     if kind == "band_int":
         return Band("n", "n", int(below), int(above) + 1, closed), _band("n", int(below), int(above) + 1, closed)  # type: ignore[arg-type]
     if kind == "overlap":
-        return Overlaps(("lo", "hi"), ("lo", "hi")), _overlap
+        return Overlaps(("lo", "hi"), ("lo", "hi")), _overlap_of("lo", "hi")
+    if kind == "overlap2":
+        return Overlaps(("lo2", "hi2"), ("lo2", "hi2")), _overlap_of("lo2", "hi2")
+    if kind == "similar":
+        measure, threshold = rng.choice([("jaccard", 0.5), ("jaccard", 0.75), ("cosine", 0.8), ("overlap", 2)])
+        return Similar("words", "words", measure, threshold), _similar(measure, threshold)  # type: ignore[arg-type]
+    if kind == "edit":
+        changes = rng.choice([0, 1, 2])
+        return Similar("name", "name", "edit", changes), _near_text(changes)
     if kind == "within":
         metric, axes = rng.choice(["euclidean", "manhattan", "chebyshev"]), rng.choice([("x",), ("x", "y")])
         radius = rng.choice([0.5, 1.0, 1.5])
@@ -153,8 +186,11 @@ def _draw_predicate(rng: random.Random, kind: str) -> tuple[Predicate, oracle.Ma
     return Equals(key, key), _same(key)
 
 
-KINDS = ("time", "k", "s", "band", "band_int", "overlap", "within", "earth", "pairwise", "pairwise", "pairwise")
-PAIRWISE = ("k", "s", "z", "band", "band_int", "overlap", "within", "earth")
+KINDS = (
+    "time", "k", "s", "band", "band_int", "overlap", "box", "within", "earth", "similar", "edit",
+    "pairwise", "pairwise", "pairwise", "pairwise",
+)  # fmt: skip
+PAIRWISE = ("k", "s", "z", "band", "band_int", "overlap", "overlap2", "within", "earth", "similar", "edit")
 
 
 def draw_case(seed: int) -> Case:
@@ -171,7 +207,8 @@ def draw_case(seed: int) -> Case:
         for _ in range(rng.choice([0, 0, 1, 2])):
             between.append((*rng.sample(range(inputs), 2), *_draw_predicate(rng, rng.choice(PAIRWISE))))
     elif kind != "time":
-        kinds = [kind] if rng.random() < 0.8 else [kind, rng.choice(["k", "overlap", "band"])]
+        kinds = ["overlap", "overlap2"] if kind == "box" else [kind]
+        kinds += [] if rng.random() < 0.8 else [rng.choice(["k", "overlap", "band"])]
         for predicate in [_draw_predicate(rng, each) for each in kinds]:
             between += [(*ends, *predicate) for ends in for_all(inputs)]
     regime = rng.choice(["within slack", "within slack", "late"])
@@ -181,10 +218,13 @@ def draw_case(seed: int) -> Case:
     if regime == "late" and rng.random() < 0.3:
         emit, late = "eager", ["join"] * inputs
     elif regime == "within slack" and rng.random() < 0.4:
-        windows[rng.randrange(inputs)] = Rows(rng.randint(1, 4))
+        for number in rng.sample(range(inputs), rng.choice([1, 1, 2, inputs])):
+            windows[number] = Rows(rng.randint(1, 4), rng.choice([None, None, ("k",), ("k", "s")]))
     most = {3: 24, 4: 14, 5: 10}[inputs]
     dense = not between or all(isinstance(window, Rows) for window in windows)
     slack = [rng.randint(0, 6) for _ in range(inputs)]
+    compared = {name for _, _, predicate, _ in between for name in predicate.columns(0)}
+    schema = WIDE if compared - set(SCHEMA.names) else SCHEMA
     arrivals = []
     for number in range(inputs):
         size = rng.choice([1, *[rng.randint(2, most // 2 if dense else most)] * 5]) if rng.random() < 0.95 else 0
@@ -194,11 +234,14 @@ def draw_case(seed: int) -> Case:
             rows = list({row["ts"]: row for row in rows}.values())
         for row in rows:
             row["id"] = rng.randint(0, 200)
+            if schema is WIDE:
+                row |= {"words": _draw_words(rng), "name": rng.choice(NAMES), **_draw_box(rng)}
             row["te"] = FOREVER if isinstance(windows[number], Rows) else _end_of(row, 0, windows[number], None)
         arrivals.append(rows)
     return Case(
         seed, between, windows, slack, arrivals, emit, rng.choice(["outputs", "inputs", "auto"]), late,
         rng.choice([1, 1, 2, 3, 4, 5, 6]), rng.choice([None, 1.0, 3.0, 20.0]), rng.choice([0, 0.3]), regime, kind,
+        rng.random() < 0.15, schema,
     )  # fmt: skip
 
 
@@ -225,7 +268,7 @@ class Model:
                 (self.late if late else self.on_time)[number].append(row)
                 if joins:
                     sides = [[row] if each == number else self.kept[each] for each in range(self.case.inputs)]
-                    self.joined += join_all(sides, self.case.between)
+                    self.joined += join_all(sides, self.case)
                     self.kept[number].append(row)
         for number, rows in batches.items():
             self.largest[number] = max([self.largest[number], *(row["ts"] for row in rows)])
@@ -243,22 +286,27 @@ class Model:
         sides = []
         for number, window in enumerate(self.case.windows):
             rows = self.on_time[number]
-            sides.append(in_row_window(rows, window.size) if isinstance(window, Rows) else rows)
-        return join_all(sides, self.case.between)
+            sides.append(in_row_window(rows, window) if isinstance(window, Rows) else rows)
+        return join_all(sides, self.case)
 
 
-def in_row_window(rows: list[dict], size: int) -> list[dict]:
-    """Rows, each until so many newer ones have come."""
-    ordered = sorted(rows, key=lambda row: row["ts"])
-    ends = [ordered[at + size]["ts"] if at + size < len(ordered) else FOREVER for at in range(len(ordered))]
-    return [{**row, "te": te} for row, te in zip(ordered, ends, strict=True) if row["ts"] < te]
+def in_row_window(rows: list[dict], window: Rows) -> list[dict]:
+    """Rows, each until so many newer ones of its group have come."""
+    groups: dict[tuple, list[dict]] = {}
+    for row in sorted(rows, key=lambda row: row["ts"]):
+        groups.setdefault(tuple(row[name] for name in window.by or ()), []).append(row)  # type: ignore[attr-defined]
+    found = []
+    for ordered in groups.values():
+        ends = [each["ts"] for each in ordered[window.size :]] + [FOREVER] * window.size
+        found += [{**row, "te": te} for row, te in zip(ordered, ends, strict=False) if row["ts"] < te]
+    return found
 
 
-def join_all(sides: list[list[dict]], between: list[Between2]) -> list[tuple]:
+def join_all(sides: list[list[dict]], case: Case) -> list[tuple]:
     """Every tuple of one row of each side that matches and is valid at some instant, by brute force."""
     grown: list[list[dict]] = [[]]
     for number, rows in enumerate(sides):
-        tests = [each for each in between if max(each[0], each[1]) == number]
+        tests = [each for each in case.between if max(each[0], each[1]) == number]
         larger = []
         for members in grown:
             for row in rows:
@@ -271,6 +319,7 @@ def join_all(sides: list[list[dict]], between: list[Between2]) -> list[tuple]:
     return [
         (*(row["id"] for row in every), max(row["ts"] for row in every), min(row["te"] for row in every))
         for every in grown
+        if case.fits(every)
     ]
 
 
@@ -322,7 +371,7 @@ def run_case(case: Case) -> None:
     running, left, model, late = Troubled(case.plan(), rng=rng, trouble=case.trouble), Left(case), Model(case), 0
     for batch in cut(rng, case.arrivals):
         model.micro_batch(batch)
-        left.add(running.rows({str(number): table(some, SCHEMA) for number, some in batch.items()}))
+        left.add(running.rows({str(number): table(some, case.schema) for number, some in batch.items()}))
         late += running.figure("late")
     left.add(running.end())
     expected = Counter(model.expected())

@@ -59,6 +59,10 @@ SCHEMA = pa.schema([
     ("x", pa.float64()), ("y", pa.float64()), ("z", pa.float64()),
 ])  # fmt: skip
 ALIKE = pa.schema([*SCHEMA, ("words", pa.list_(pa.string())), ("name", pa.string())])  # for similarities
+BOXES = pa.schema([
+    *SCHEMA, ("lo2", pa.int64()), ("hi2", pa.int64()), ("lo3", pa.float64()), ("hi3", pa.float64()),
+])  # fmt: skip
+DIMENSIONS = (("lo", "hi"), ("lo2", "hi2"), ("lo3", "hi3"))  # of boxes
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
@@ -82,9 +86,15 @@ def _band(column: str, below: float, above: float, closed: str) -> oracle.Match:
     return match
 
 
-def _overlap(left: dict, right: dict) -> bool:
-    ends = (left["lo"], left["hi"], right["lo"], right["hi"])
-    return _known(*ends) and max(left["lo"], right["lo"]) < min(left["hi"], right["hi"])
+def _overlap_of(low: str, high: str) -> oracle.Match:
+    def match(left: dict, right: dict) -> bool:
+        ends = (left[low], left[high], right[low], right[high])
+        return _known(*ends) and max(left[low], right[low]) < min(left[high], right[high])
+
+    return match
+
+
+_overlap = _overlap_of("lo", "hi")
 
 
 def _distance(metric: str, axes: tuple[str, ...], radius: float) -> oracle.Match:
@@ -162,8 +172,12 @@ def _draw_predicate(rng: random.Random, kind: str) -> tuple[tuple[Predicate, ...
     if kind == "overlap":
         return (Overlaps(("lo", "hi"), ("lo", "hi")),), _overlap
     if kind == "box":
-        boxes = (Overlaps(("lo", "hi"), ("lo", "hi")), Band("v", "v", below, above, closed))
-        return boxes, _all(_overlap, _band("v", below, above, closed))
+        sides = DIMENSIONS[: rng.choice([2, 2, 3])]
+        boxes: tuple[Predicate, ...] = tuple(Overlaps(side, side) for side in sides)
+        match = _all(*(_overlap_of(*side) for side in sides))
+        if rng.random() < 0.3:  # then the band finds the pairs, and the box is tested
+            return (*boxes, Band("v", "v", below, above, closed)), _all(match, _band("v", below, above, closed))
+        return boxes, match
     if kind.startswith("within"):
         metric = rng.choice(["euclidean", "manhattan", "chebyshev"])
         axes = {"within1": ("x",), "within2": ("x", "y"), "within3": ("x", "y", "z")}.get(kind)
@@ -280,8 +294,10 @@ def draw_case(seed: int) -> Case:
             row["te"] = _end_of(row, number, windows[number], interval)
             if alike:
                 row["words"], row["name"] = _draw_words(rng), rng.choice(NAMES)
+            if kind == "box":
+                row |= _draw_box(rng)
     call = JoinCall(
-        (ALIKE, ALIKE) if alike else (SCHEMA, SCHEMA),
+        (ALIKE, ALIKE) if alike else (BOXES, BOXES) if kind == "box" else (SCHEMA, SCHEMA),
         keys,
         by=keys if rng.random() < 0.5 else (),
         predicates=predicates,
@@ -527,6 +543,16 @@ def _draw_arrivals(rng: random.Random, size: int, horizon: int, disorder: int, w
 
 
 NAMES = (None, "", "a", "ab", "ba", "äb", "a\u0308b", "👩b", "abcdefgh", "abcdxfgh", "bcdefghi", "bcdefgh", "漢字漢字")
+
+
+def _draw_box(rng: random.Random) -> dict:
+    """The sides of a box beyond the first; some are empty, or not known, or reach to the end of all numbers."""
+    low, third = rng.choice([0, 1, 2, 2, 5, -(2**63)]), rng.choice([0.0, 0.5, 1.0, -math.inf])
+    high = low + rng.choice([-1, 0, 1, 2, 4, 4]) if low > -10 else rng.choice([3, 2**63 - 1])
+    return {
+        "lo2": rng.choice([None, low, low, low, low, low]), "hi2": high,
+        "lo3": third, "hi3": rng.choice([None, math.nan, math.inf, 1.0, 1.5, 2.0, 2.0]),
+    }  # fmt: skip
 
 
 def _draw_words(rng: random.Random) -> list | None:

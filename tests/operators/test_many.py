@@ -20,7 +20,7 @@ from streamjoin.plan.multi_join import for_all
 from streamjoin.state import Batch, Matching
 from streamjoin.state.links import Link
 from tests import seeds
-from tests.many_simulator import draw_case, simulate
+from tests.many_simulator import KINDS, Between2, draw_case, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 5
 PARTS = 10
@@ -33,6 +33,12 @@ def test_oracle_simulator_of_many(part: int) -> None:
     seeds.check_all(simulate, range(part, RUNS, PARTS))
 
 
+def compared(between: Between2) -> tuple[str, str]:
+    """What is compared of an input, and how."""
+    predicate = between[2]
+    return str(predicate.columns(0)[0]), type(predicate).__name__
+
+
 @pytest.mark.compiled
 def test_the_drawn_cases_cover_everything() -> None:
     """Over the first 2000 seeds everything that a case can be occurs."""
@@ -41,15 +47,25 @@ def test_the_drawn_cases_cover_everything() -> None:
         counts.update([
             ("inputs", case.inputs), ("kind", case.kind), ("emit", case.emit), ("regime", case.regime),
             ("buckets", case.buckets), ("restarts", case.trouble > 0), ("late join", "join" in case.late),
-            ("row window", any(isinstance(window, Rows) for window in case.windows)),
+            ("theta", case.theta), *(("between", predicate) for predicate in {*map(compared, case.between)}),
         ])  # fmt: skip
+        rows = [window for window in case.windows if isinstance(window, Rows)]
+        counts.update([("row windows", min(len(rows), 2)), ("by group", any(window.by for window in rows))])
         if case.buckets > 1:
             counts["partitioning", type(case.plan().stages[-1].inputs[0].partitioning).__name__] += 1
     for name in ("Partitioning", "ReachPartitioning", "PointPartitioning", "CubePartitioning"):
         assert counts["partitioning", name] >= 20, name
     for inputs in (3, 4, 5):
         assert counts["inputs", inputs] >= 100
-    for feature in (("late join", True), ("row window", True), ("restarts", True), ("emit", "ordered")):
+    for kind in KINDS:
+        assert counts["kind", kind] >= 50, kind
+    for what in (("lo2", "Overlaps"), ("words", "Similar"), ("name", "Similar"), ("z", "Equals"), ("x", "Within")):
+        assert counts["between", what] >= 100, what
+    features = (
+        ("late join", True), ("row windows", 1), ("row windows", 2), ("by group", True), ("restarts", True),
+        ("emit", "ordered"), ("theta", True),
+    )  # fmt: skip
+    for feature in features:
         assert counts[feature] >= 100, feature
 
 

@@ -14,8 +14,9 @@ import pytest
 
 from streamjoin.algebra import Band, Overlaps, Similar, Within
 from streamjoin.operators import Judging
+from streamjoin.state import matching
 from tests import seeds
-from tests.simulator import HOWS, KINDS, Case, draw_case, simulate
+from tests.simulator import HOWS, KINDS, Case, draw_case, run_case, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000"))
 PARTS = 20
@@ -100,6 +101,24 @@ EXPECTED: dict[str, list] = {
     "rows": [0, 1, 2],
     "outer and verdict": [("row", True), ("snapshot", True)],
 }
+
+
+def test_boxes_of_two_and_three_dimensions_reach_their_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every type of join, over buckets, with restarts."""
+    met: set[tuple[str, int]] = set()
+    cases = [case for case in map(draw_case, range(1500)) if kind_of(case) == "box"]
+    find = matching.box_overlap_pairs
+
+    def counted(one: tuple, two: tuple, **options: object) -> object:
+        met.add((case.call.how, 2 + one[5].shape[1] // 2))
+        return find(one, two, **options)
+
+    monkeypatch.setattr(matching, "box_overlap_pairs", counted)
+    wanted = {(how, dimensions) for how in HOWS for dimensions in (2, 3)}
+    for case in cases:
+        if case.restore_chance and case.call.buckets > 1 and met < wanted:
+            run_case(case)
+    assert met == wanted
 
 
 def test_the_drawn_cases_cover_everything() -> None:

@@ -8,13 +8,24 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Band, Equals, Overlaps, Range
+from streamjoin.algebra import Band, Equals, Overlaps, Range, Within
+from streamjoin.api.queries import chains_at_once
 from streamjoin.errors import CallError
 from streamjoin.language import parse_cql
+from streamjoin.operators.probed import figure_names, in_tables
 from streamjoin.plan.lowering import Leaving
-from streamjoin.plan.multi_join import Between, MultiJoin, cascade_of, for_all, joins_at_once
+from streamjoin.plan.multi_join import (
+    Between,
+    MultiJoin,
+    cascade_of,
+    for_all,
+    has_many,
+    joins_at_once,
+    left_in_a_chain,
+)
 from streamjoin.plan.relation import Join, Relation, Stream, operator_of
 from streamjoin.plan.rules import optimise
+from streamjoin.runtime.stage import probing_figure
 from tests.in_process import Troubled, plan_of
 
 NAMES = ("A", "B", "C", "D", "E")
@@ -29,9 +40,17 @@ CHAINS = {
     "C [RANGE 15], D [RANGE 15] WHERE A.k = B.k AND abs(B.v - C.v) <= 1 AND C.j = D.j AND A.v < D.v",
     "five by key": "SELECT A.v AS a, B.v AS b, C.v AS c, D.v AS d, E.v AS e FROM A [RANGE 15], B [RANGE 15], "
     "C [RANGE 15], D [RANGE 15], E [ROWS 4] WHERE A.k = B.k AND A.k = C.k AND A.k = D.k AND D.k = E.k",
+    "three, two of them alike": "SELECT A.v AS a, B.v AS b, C.v AS c FROM A [RANGE 6], B [ROWS 4], C [RANGE 5] "
+    "WHERE levenshtein(A.s, B.s) <= 0 AND A.k = C.k",
+    "three by a further condition": "SELECT A.v AS a, B.v AS b, C.v AS c FROM A [RANGE 2], B [RANGE 2], C [RANGE 5] "
+    "WHERE A.v + 1 < 2 * B.v AND B.k = C.k",
     "grouped": "SELECT A.k AS k, count(*) AS n FROM A [RANGE 4], B [RANGE 3], C [RANGE 5] "
     "WHERE A.k = B.k AND B.k = C.k GROUP BY A.k",
 }
+
+
+# Those that sj.cql joins at once unless it is asked: rows of the others would have to be copied.
+BY_ONE_KEY = ("three by key", "five by key", "grouped")
 
 
 def optimised(text: str) -> Relation:
@@ -72,6 +91,7 @@ def test_oracle_a_chain_says_what_the_cascade_says(name: str) -> None:
     at_once = joins_at_once(tree)
     (join,) = below(at_once, MultiJoin)
     assert not below(at_once, Join)
+    assert chains_at_once(tree, SCHEMAS) == (at_once if name in BY_ONE_KEY else tree)
     read = NAMES[: len(join.parts)]
     found = 0
     for seed in range(3):
@@ -90,9 +110,21 @@ def test_only_inner_joins_become_one() -> None:
     similar = optimised(
         "SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3], C [NOW] WHERE levenshtein(A.s, B.s) <= 1 AND A.k = C.k"
     )
-    assert joins_at_once(similar) == similar
+    assert joins_at_once(similar, lambda join: True) == similar
+    assert isinstance(operator_of(joins_at_once(similar)), MultiJoin)
     two = optimised("SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3] WHERE A.k = B.k")
     assert joins_at_once(two) == two
+    assert not has_many(two)
+    assert not left_in_a_chain(outer)
+
+
+def test_a_distance_from_two_streams_to_a_third_is_no_link_and_says_so() -> None:
+    far = optimised(
+        "SELECT A.v AS a FROM A [RANGE 4], B [RANGE 3], C [NOW] WHERE A.k = B.k AND distance(A.v, B.v, C.v, C.j) <= 2"
+    )
+    assert joins_at_once(far) == far
+    (left,) = left_in_a_chain(far)
+    assert isinstance(left.predicates[0], Within)
 
 
 def test_predicates_go_between_the_streams_whose_columns_they_have() -> None:
@@ -119,6 +151,30 @@ def placing(join: MultiJoin, buckets: int = 4) -> object:
     names = dict.fromkeys(NAMES[: len(join.parts)], SCHEMA)
     plan = plan_of(join, names, dict.fromkeys(names, 30), Leaving(buckets=buckets))
     return plan.stages[-1].inputs[0].partitioning
+
+
+def test_figures_say_in_which_order_inputs_are_asked_and_the_order_follows_the_data() -> None:
+    """Rows of A ask B and C: first the smaller area, then the one where fewer were found, until the data change."""
+    near = [Between(0, other, Band("A.v", f"{NAMES[other]}.v", 1, 1)) for other in (1, 2)]
+    names = dict.fromkeys(NAMES[:3], SCHEMA)
+    running = Troubled(plan_of(many(*near), names, dict.fromkeys(names, 30)), trouble=1.0)  # restored for each
+
+    def probed(**values: list[float]) -> dict:
+        rows = {name: [{"ts": 1, "v": each} for each in some] for name, some in values.items()}
+        running.rows({name: pa.Table.from_pylist(some, schema=SCHEMA) for name, some in rows.items()})
+        return in_tables({name: running.figure(probing_figure(0, name)) for name in figure_names(3)}, 3)
+
+    assert running.plan.stages[-1].joins_of_many == (3,)
+    assert probed(B=[0.0] * 20, C=[99.0] * 25)["order"] == [[], [], []]  # there is nobody in A
+    first = probed(A=[0.0] * 10)
+    assert first["order"] == [[1, 2], [], []]
+    assert (first["asked"][0], first["found"][0], first["swept"]) == ([0, 10, 10], [0, 200, 0], 0)
+    second = probed(A=[0.0] * 10)
+    assert second["order"] == [[2, 1], [], []]
+    assert (second["asked"][0], second["found"][0]) == ([0, 0, 10], [0, 0, 0])  # who finds nobody there asks no further
+    probed(C=[0.5] * 400)
+    assert probed(A=[0.0] * 10)["order"][0] == [2, 1]  # nobody knew
+    assert probed(A=[0.0] * 10)["order"][0] == [1, 2]
 
 
 def test_a_cell_is_taken_where_there_is_a_grid_and_refused_elsewhere() -> None:

@@ -15,7 +15,7 @@ Method = Literal["direct", "negative"]
 ToStream = Literal["istream", "dstream", "rstream"]
 Hold = Literal["outputs", "inputs"]
 # How more than two inputs are joined: by one operator, or by one for every two.
-Nway = Literal["at once", "cascade"]
+Nway = Literal["auto", "at once", "cascade"]
 # How a join of streams keeps its state: in sweep areas, or in sorted runs that are merged (TPMJ).
 Algorithm = Literal["auto", "tpmj"]
 LatePolicy = Literal["drop", "fail", "output", "join"]

@@ -270,7 +270,7 @@ def equals(left: Column, right: Column | None = None, *, of: tuple[int, int] | N
     >>> equals("k").right
     'k'
     """
-    return _of(Equals(left, left if right is None else right), of)
+    return between(Equals(left, left if right is None else right), of)
 
 
 @says_what_fits
@@ -291,7 +291,7 @@ def band(
     >>> band("bid", "ask", below=0.5, above=0.5).closed
     'both'
     """
-    return _of(Band(left, left if right is None else right, below, above, closed), of)
+    return between(Band(left, left if right is None else right, below, above, closed), of)
 
 
 @says_what_fits
@@ -309,7 +309,7 @@ def overlaps(left: Any, right: Any, *, of: tuple[int, int] | None = None) -> Any
         left = right = (left, right)
     if len(left) != 2 or len(right) != 2:
         raise CallError(f"an interval has two ends, got {left!r} and {right!r}", hint='overlaps("lo", "hi")')
-    return _of(Overlaps(left, right), of)
+    return between(Overlaps(left, right), of)
 
 
 @says_what_fits
@@ -330,7 +330,7 @@ def within(
     """
     left = left if isinstance(left, tuple) else (left,)
     right = left if right is None else right if isinstance(right, tuple) else (right,)
-    return _of(Within(left, right, radius, metric), of)
+    return between(Within(left, right, radius, metric), of)
 
 
 @says_what_fits
@@ -343,7 +343,8 @@ def theta(text: str) -> Theta:
     return Theta(text)
 
 
-def _of(predicate: Predicate, inputs: tuple[int, int] | None) -> Predicate:
+def between(predicate: Predicate, inputs: tuple[int, int] | None) -> Predicate:
+    """A predicate, of these two inputs if they are named."""
     return predicate if inputs is None else Of(predicate, inputs)
 
 

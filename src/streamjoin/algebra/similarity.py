@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from streamjoin.algebra.interval import Mask
-from streamjoin.algebra.predicate import Column, Predicate, Values
+from streamjoin.algebra.predicate import Column, Predicate, Values, between
 from streamjoin.errors import CallError, says_what_fits
 
 Measure = Literal["jaccard", "cosine", "overlap", "edit"]
@@ -114,13 +114,16 @@ def similar(
     cosine: float | None = None,
     overlap: int | None = None,
     edit: int | None = None,
-) -> Similar:
+    of: tuple[int, int] | None = None,
+) -> Any:
     """Likeness of `left` on input 0 and `right` (the same name, unless given) on input 1, by one measure.
 
         jaccard   arrays of strings or integers, as sets: shared elements by all elements, at least this
         cosine    the same, by the root of the product of the two sizes
         overlap   the same, counted: at least so many shared elements
         edit      strings: at most so many insertions, deletions and replacements of code points
+
+    In a join of more than two inputs it is for every two of them, or with `of` for these two.
 
     >>> similar("tokens", jaccard=0.8)
     Similar(left='tokens', right='tokens', measure='jaccard', threshold=0.8)
@@ -135,4 +138,4 @@ def similar(
             f"similar takes one of jaccard, cosine, overlap and edit, got {got}: each is a question of its own",
             hint=f"write {_EXAMPLE}; two measures are two predicates, similar(...) & similar(...)",
         )
-    return Similar(left, left if right is None else right, given[0], thresholds[given[0]])
+    return between(Similar(left, left if right is None else right, given[0], thresholds[given[0]]), of)

@@ -99,7 +99,7 @@ def join(
         algorithm   "tpmj": an inner join with emit="ordered" whose state does not fit into memory; it is kept in sorted
                     runs, and results leave when runs are merged
         merge       of "tpmj", when runs are merged: `MaxFanIn`, `Greedy` or `Adaptive` (the default)
-        nway        of more than two frames: joined "at once", or in a "cascade" of joins of two
+        nway        of more than two frames: joined "at once" ("auto" is the same), or in a "cascade" of joins of two
         priority    how urgent rows are: an integer, from 1 on urgent. Results of an urgent row leave at once, also with
                     "ordered"; urgent rows say nothing of how far an input is. None for an input without urgent rows
         priority_as    the result's column that says how urgent it is: the largest of its rows' priorities
@@ -129,7 +129,7 @@ def join(
     """
     if len(two_frames([left, right])) > 2:
         return run_many([left, right], time, window, where, outer, joining, nway)
-    if nway != "at once":
+    if nway not in ("auto", "at once"):
         raise CallError(f"nway={nway!r} says how more than two frames are joined, got two", hint="leave it out")
     return run_join([left, right], time, window, where, outer, joining)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from streamjoin.algebra import Validity, Window
 from streamjoin.algebra.policy import Nway, one_of
 from streamjoin.errors import CallError, UnknownColumnError, UnsupportedError
 from streamjoin.language import parse_cql
-from streamjoin.plan.multi_join import joins_at_once, meet_in_one_place
+from streamjoin.plan.multi_join import has_many, joins_at_once, left_in_a_chain, meet_in_one_place
+from streamjoin.plan.picture import describe_predicate
 from streamjoin.plan.relation import Query, Relation, Stream, streams_of
 from streamjoin.plan.rules import optimise
 from streamjoin.plan.types import arrow_schema
@@ -31,15 +33,43 @@ def run_cql(text: str, frames: Mapping[str, DataFrame], time: Any, args: Any, nw
     query = parse_cql(text, schemas, times=times, args=args)
     _check_times_are_read(query.relation, time, {name for name, part in inputs.items() if times[name] in part.hidden})
     relation = optimise(query.relation, schemas)
-    if way != "cascade":
-        types = {
-            name: schemas[leaf.source].field(column).type
-            for leaf in streams_of(relation)
-            for name, column in leaf.reads
-        }
-        relation = joins_at_once(relation, lambda join: meet_in_one_place(join, types))
+    if way == "at once":
+        relation = _every_chain_at_once(relation, options)
+    elif way == "auto":
+        relation = chains_at_once(relation, schemas)
     best = Query(relation, query.to_stream)
     return TreeCall(inputs, best, query.relation, options).run()
+
+
+def chains_at_once(relation: Relation, schemas: Mapping[str, pa.Schema]) -> Relation:
+    """The tree with those chains of inner joins as one join of many whose rows can meet without many copies."""
+    types = {
+        name: schemas[leaf.source].field(column).type for leaf in streams_of(relation) for name, column in leaf.reads
+    }
+    return joins_at_once(relation, lambda join: meet_in_one_place(join, types))
+
+
+def _every_chain_at_once(relation: Relation, options: Options) -> Relation:
+    """The same with all chains, wherever their rows meet; it is refused where it cannot be."""
+    if options.method == "negative" or options.output == "changelog":
+        raise UnsupportedError(
+            'nway="at once" of plus and minus tuples: these are joined two by two',
+            hint='leave out nway, or method="negative" and output="changelog"',
+        )
+    whole = joins_at_once(relation)
+    left = left_in_a_chain(whole)
+    if left:
+        apart = " and ".join(map(describe_predicate, left[0].predicates))
+        raise UnsupportedError(
+            f'nway="at once", and {apart} compares columns of several streams with another: only their join has them',
+            hint='leave out nway, or nway="cascade"',
+        )
+    if not has_many(whole):
+        raise CallError(
+            'nway="at once" says how a chain of inner joins of three streams or more runs, and this query has none',
+            hint="leave out nway",
+        )
+    return whole
 
 
 def refuse_sorted_runs(streams: Mapping[str, Any]) -> None:

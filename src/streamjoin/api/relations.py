@@ -55,7 +55,7 @@ def cql(
     validity: tuple[str, str] = ("valid_from", "valid_to"),
     buckets: int | None = None,
     memory: str | int | None = None,
-    nway: str = "at once",
+    nway: str = "auto",
     priority_as: str = "priority",
     urgent: Handler | None = None,
     schemas: PerStream[SchemaLike | None] = None,
@@ -85,8 +85,8 @@ def cql(
         validity    the names of the result's validity columns
         buckets     how many buckets each operator is cut into; by default as many as tasks can run at once
         memory      as for `join`
-        nway        a chain of inner joins runs "at once", as one operator, where one key or one value of each stream
-                    says which rows meet; otherwise, or on request, as a "cascade" of joins of two
+        nway        how a chain of inner joins runs: "at once", as one operator, or as a "cascade" of joins of two.
+                    "auto": at once where one key or one value of each stream says which rows meet, without copies
         priority_as, urgent   as for `join`, where a stream has urgent rows: `R [NOW] AS R PRIORITY BY severity`
         schemas, streaming   as for `join`; a dict from a stream's name to what is known of it
         R, S        every other name is a stream of the query: `R=frame`

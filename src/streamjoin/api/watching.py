@@ -72,6 +72,7 @@ def progress(query: Any) -> dict[str, Any]:
 
     `batch` is its number (None before the first), `seconds` how long it took, `rows_in`, `rows_out` and `late` are sums
     over the joins, and `joins` has the figures of each: rows, state, progress and lag per input, where the time went.
+    Of joins of many inputs `probing` has whom rows asked, in which order, and what they found.
     With priorities `urgent` has the share of urgent rows, for how many seconds each input's progress has been
     `standing`, and whether the others are `starving`, of which there is a warning.
     `sj.from_progress` gives the same for any micro-batch, in a `StreamingQueryListener` say.

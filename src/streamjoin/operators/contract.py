@@ -28,7 +28,7 @@ that reaches them, and a row whose end is unknown can still meet everyone who co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
@@ -240,6 +240,11 @@ class Operator(ABC):
     def kept_rows(self, number: int) -> int:
         """Rows of an input that are kept, where those of inputs can be told apart. Most operators keep other things."""
         return 0
+
+    @property
+    def probed(self) -> Mapping[str, int] | None:
+        """Of a join of many inputs, whom rows have asked since it was built (see `probed`); None for all others."""
+        return None
 
     @property
     def state_rows(self) -> int:

@@ -28,7 +28,7 @@ Not here: outer, semi and anti joins: a cascade of joins of two has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -328,6 +328,10 @@ class RunningNwayJoin(RunningAreaJoin):
     def snapshot(self) -> Snapshot:
         self._settle_in()
         return super().snapshot()
+
+    @property
+    def probed(self) -> Mapping[str, int]:
+        return self.probing.probed
 
     def kept_rows(self, number: int) -> int:
         return super().kept_rows(number) + sum(map(len, self.newcomers[number]))

@@ -15,6 +15,7 @@ Law: which tuples are found does not depend on the route.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,6 +25,8 @@ import numpy.typing as npt
 
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.kernels import PAIRS_PER_CHUNK, expand_lists, lists_of, sweep_products
+from streamjoin.operators.link_tests import link_holds, value_of
+from streamjoin.operators.probed import ASKED, FOUND, SWEPT, TURN, figure
 from streamjoin.state import Batch, Kept, Run
 from streamjoin.state.batch import Indices
 from streamjoin.state.links import Link, Order, Orders, same_proof
@@ -131,12 +134,15 @@ class Grown:
 
 @dataclass
 class Probing:
-    """How the rows of one input find all others. `figures` is where it counts, and what routes are made of."""
+    """How the rows of one input find all others. `figures` is where it counts, and what routes are made of; `probed`
+    is what a reader is told: all that was asked since it was built (see `probed`).
+    """
 
     graph: Graph
     figures: dict[str, int]
     chunk: int = PAIRS_PER_CHUNK
     orders: Orders = field(init=False)
+    probed: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.orders = Orders(self.graph.orders(), self.graph.timed, self.chunk)
@@ -153,9 +159,11 @@ class Probing:
         single = all(len(areas[each]) == 1 for each in others)
         if self.graph.swept and single and rows <= SWEEP_UP_TO * len(mine):
             self.figures["swept"] += 1
+            self.probed[SWEPT] += 1
             found = self._swept(number, mine, areas)
         else:
             steps = self.route(number, [len(each) for each in places])
+            self.probed.update({figure(TURN, number, step.number): turn for turn, step in enumerate(steps, 1)})
             found, alive = Round(self, number, mine, places, alive, steps).tuples(), None
         for some in found:
             if alive is not None:
@@ -214,6 +222,7 @@ class Probing:
 
     def count(self, number: int, other: int, asked: int, found: int) -> None:
         """So many rows have asked an area, and so many were found."""
+        self.probed.update({figure(ASKED, number, other): asked, figure(FOUND, number, other): found})
         names = f"asked {number} {other}", f"found {number} {other}"
         for name, more in zip(names, (asked, found), strict=True):
             self.figures[name] = self.figures.get(name, 0) + more
@@ -290,7 +299,7 @@ class Round:
         lo = hi = ts
         if self.graph.common is not None:
             at = self.graph.common[number]
-            lo, hi = there.column(place, _value_of(at)), there.column(place, _value_of(at + 1))
+            lo, hi = there.column(place, value_of(at)), there.column(place, value_of(at + 1))
         return Lists(start, place, lo, hi, ts, te)
 
     def _proved(self, step: Step, proof: Any, i: Indices, rows: Batch, j: Indices) -> Mask:
@@ -343,29 +352,9 @@ class Round:
             if bounded:
                 larger.lo, larger.hi = np.maximum(larger.lo, known.lo[k]), np.minimum(larger.hi, known.hi[k])
             for link in step.tested:
-                larger = larger.take(self._holds(link, larger.members))
+                larger = larger.take(link_holds(link, self.number, self.mine, self.places, larger.members))
             if len(larger.ts):
                 yield from self._grown(level + 1, larger)
-
-    def _holds(self, link: Link, members: Tuples) -> Mask:
-        """For which tuples a link holds that no step has followed."""
-        sides: list[list[npt.NDArray[Any]]] = []
-        proofs = []
-        for end, at in ((link.one, link.at[0]), (link.two, link.at[1])):
-            where, columns = members[end], range(at, at + link.width)
-            if end == self.number:
-                sides.append([self.mine.rows.values[column][where] for column in columns])
-                proofs.append((self.mine.rows.proof, where))
-                continue
-            there = self.places[end]
-            sides.append([there.column(where, _value_of(column)) for column in columns])
-            proof = there.rows(where).proof if link.proof and len(where) else None
-            proofs.append((proof, np.arange(len(where))))
-        assert link.predicate is not None
-        holds = link.predicate.holds(sides[0], sides[1])
-        if link.proof and len(holds):
-            holds = holds & same_proof(link.proof, *proofs[0], *proofs[1])
-        return holds
 
 
 def _ts(rows: Batch) -> Times:
@@ -374,7 +363,3 @@ def _ts(rows: Batch) -> Times:
 
 def _te(rows: Batch) -> Times:
     return rows.te
-
-
-def _value_of(number: int) -> Any:
-    return lambda rows: rows.values[number]

@@ -154,6 +154,11 @@ def _link(part: Part, link: Any) -> str:
         left, right = "[" if predicate.low_closed else "(", "]" if predicate.high_closed else ")"
         low, high = (in_units(bound, part.kind(one, predicate.left)) for bound in (-predicate.below, predicate.above))
         return f"{b} - {a} in {left}{low}, {high}{right}"
+    if isinstance(predicate, Similar):
+        return _similarity(predicate, *(
+            f"{part.called(number, str(name))} of input {number}"
+            for number, name in ((one, predicate.left), (two, predicate.right))
+        ))  # fmt: skip
     a, b = (f"({part.called_all(n, side)}) of input {n}" for n, side in ((one, predicate.left), (two, predicate.right)))
     if isinstance(predicate, Overlaps):
         return f"{a} overlaps {b}"
@@ -189,11 +194,14 @@ def _predicate(part: Part, predicate: Any) -> str:
         axes = part.called_all(0, predicate.left)
         return f"{predicate.metric} distance over ({axes}) at most {predicate.radius:g}"
     if isinstance(predicate, Similar):
-        bound = "at most" if predicate.measure == "edit" else "at least"
-        measured = {"edit": "edit distance", "overlap": "shared elements"}.get(predicate.measure, predicate.measure)
-        one, two = part.called(0, predicate.left), part.called(1, predicate.right)
-        return f"{measured} of {one} and {two} {bound} {predicate.threshold:g}"
+        return _similarity(predicate, part.called(0, predicate.left), part.called(1, predicate.right))
     return ""
+
+
+def _similarity(predicate: Similar, one: str, two: str) -> str:
+    bound = "at most" if predicate.measure == "edit" else "at least"
+    measured = {"edit": "edit distance", "overlap": "shared elements"}.get(predicate.measure, predicate.measure)
+    return f"{measured} of {one} and {two} {bound} {predicate.threshold:g}"
 
 
 def _order(part: Part, first: Any) -> str:

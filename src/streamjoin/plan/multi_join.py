@@ -70,16 +70,19 @@ class MultiJoin(Relation):
         read = {str(name) for each in self.between for side in (0, 1) for name in each.predicate.columns(side)}
         return frozenset(read) | set(columns_of(self.theta or ""))
 
-    def unconnected(self) -> list[list[int]]:
+    def unconnected(self, *, by_theta: bool = False) -> list[list[int]]:
         """The parts in groups that nothing but time joins; one group when all are connected.
 
-        A further condition (`theta`) connects nothing: it is tested on whole tuples.
+        A further condition (`theta`) is tested on whole tuples, and helps nobody to find the others. It connects only
+        `by_theta`: then each of its conjuncts connects the parts whose columns it has.
         """
         groups = [{number} for number in range(len(self.parts))]
-        for each in self.between:
-            one, two = (next(group for group in groups if end in group) for end in (each.one, each.two))
-            if one is not two:
-                groups = [group for group in groups if group is not one and group is not two] + [one | two]
+        connected = [{each.one, each.two} for each in self.between]
+        for text in conjuncts(self.theta) if by_theta and self.theta is not None else ():
+            connected.append({_owner(self.parts, name) for name in columns_of(text)})
+        for ends in connected:
+            touched = [group for group in groups if group & ends]
+            groups = [group for group in groups if group not in touched] + ([set().union(*touched)] if touched else [])
         return sorted(sorted(group) for group in groups)
 
 
@@ -155,8 +158,10 @@ def _has_grid(predicates: Sequence[Predicate], join: MultiJoin) -> bool:
     return join.timed
 
 
-def joins_at_once(relation: Relation, worth: Callable[[MultiJoin], bool] = lambda join: True) -> Relation:
+def joins_at_once(relation: Relation, worth: Callable[[MultiJoin], bool] | None = None) -> Relation:
     """The tree with every chain of inner joins that is `worth` it as one join of many: nothing between need be kept.
+
+    Without `worth`, every one that can be: also by a similarity, or by a further condition alone.
 
     >>> from streamjoin.plan.relation import Stream
     >>> r, s, t = (Stream(name, ((f"{name}.k", "k"),), "ts", None) for name in "RST")
@@ -216,11 +221,28 @@ def equality_classes(between: Iterable[Between]) -> list[set[tuple[int, str]]]:
     return classes
 
 
-def _flattened(relation: Relation, worth: Callable[[MultiJoin], bool]) -> Relation:
-    if not _is_plain(relation):
+def left_in_a_chain(relation: Relation) -> list[Join]:
+    """The inner joins of a tree that stand on another one, and were not made one with it."""
+    own = [relation] if isinstance(relation, Join) and relation.how == "inner" else []
+    on_another = [
+        join
+        for join in own
+        if any(isinstance(each, Join | MultiJoin) and each.how == "inner" for each in join.children)
+    ]
+    return on_another + [join for child in relation.children for join in left_in_a_chain(child)]
+
+
+def has_many(relation: Relation) -> bool:
+    """Whether a tree has a join of many relations."""
+    return isinstance(relation, MultiJoin) or any(map(has_many, relation.children))
+
+
+def _flattened(relation: Relation, worth: Callable[[MultiJoin], bool] | None) -> Relation:
+    every = worth is None
+    if not _is_plain(relation, every=every):
         return relation
     assert isinstance(relation, Join)
-    sides = [_as_many(child) for child in relation.children]
+    sides = [_as_many(child, every=every) for child in relation.children]
     parts = tuple(part for side in sides for part in side.parts)
     if len(parts) < 3:
         return relation
@@ -237,28 +259,29 @@ def _flattened(relation: Relation, worth: Callable[[MultiJoin], bool]) -> Relati
     thetas = (*(side.theta for side in sides), relation.theta)
     theta = conjunction(part for text in thetas if text is not None for part in conjuncts(text))
     whole = MultiJoin(parts, tuple(between), theta)
-    return whole if worth(whole) else relation
+    return whole if worth is None or worth(whole) else relation
 
 
-def _is_plain(relation: Relation) -> bool:
+def _is_plain(relation: Relation, *, every: bool) -> bool:
     """Whether it is an inner join that nobody has said anything else of than what it joins.
 
-    Similarity is found by an index of tokens beside an area, which the join of many does not ask. A join by a further
-    condition alone is one that has to come before others: all combinations of rows would be tried.
+    Unless `every` one is asked for, those are left alone that are better first: by a similarity, which places rows by
+    their tokens, and by a further condition alone, because of many all combinations of rows would be tried.
     """
-    return (
-        isinstance(relation, Join)
-        and (relation.theta is None or bool(relation.predicates))
-        and not any(isinstance(each, Similar) for each in relation.predicates)
-        and relation == Join(relation.left, relation.right, relation.predicates, relation.theta, outer=relation.outer)
+    if not isinstance(relation, Join):
+        return False
+    alike = any(isinstance(each, Similar) for each in relation.predicates)
+    first = alike or (relation.theta is not None and not relation.predicates)
+    return (every or not first) and relation == Join(
+        relation.left, relation.right, relation.predicates, relation.theta, outer=relation.outer
     )
 
 
-def _as_many(relation: Relation) -> MultiJoin:
+def _as_many(relation: Relation, *, every: bool) -> MultiJoin:
     """A join as parts and what is between them; anything else as one part."""
     if isinstance(relation, MultiJoin):
         return relation
-    if _is_plain(relation):
+    if _is_plain(relation, every=every):
         assert isinstance(relation, Join)
         between = tuple(Between(0, 1, predicate) for predicate in relation.predicates)
         return MultiJoin(relation.children, between, relation.theta)

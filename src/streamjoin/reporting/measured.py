@@ -94,8 +94,11 @@ def counts(key: tuple[str, ...]) -> bool:
 
     >>> counts(("streamjoin-1", "late")), counts(("streamjoin-1", "rows_of", "0")), counts(("streamjoin-1", "lag", "0"))
     (True, True, False)
+    >>> counts(("streamjoin-1", "probing", "0", "asked", "0", "1"))
+    True
     """
-    return key[1] in COUNTED or key[1:3] in COUNTED_PAIRS
+    asked = key[1] == "probing" and key[3] != "order"
+    return asked or key[1] in COUNTED or key[1:3] in COUNTED_PAIRS
 
 
 def flat(figures: Any, *names: str) -> Iterator[tuple[tuple[str, ...], float]]:

@@ -267,6 +267,11 @@ class Fragment:
         )
         return sum(operator.kept_rows(at) for operator, at in feeds)
 
+    @property
+    def probed(self) -> list[Mapping[str, int]]:
+        """Of each join of many inputs, children first, whom rows have asked since it was built."""
+        return [told for operator in self.operators if (told := operator.probed) is not None]
+
     def figure(self, name: str) -> int:
         """A figure, summed over the operators that have it."""
         return sum(operator.figures.get(name, 0) for operator in self.operators)

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.algebra.policy import ADDED
+from streamjoin.operators import NwayJoin
 from streamjoin.runtime.fragment import Entry, Fragment, Node, Room
 from streamjoin.runtime.intake import Intake, StageInput
 from streamjoin.runtime.outlet import Outlet, RunningOutlet, ToFrame
@@ -48,6 +49,11 @@ class Stage:
     idle_after: int | None = None
     memory: int | None = None
     prioritised: bool = field(default=False, metadata=ADDED)  # rows may be urgent
+
+    @property
+    def joins_of_many(self) -> tuple[int, ...]:
+        """How many inputs each of its joins of many inputs has, children first."""
+        return tuple(len(node.feeds) for node in self.nodes if isinstance(node.config, NwayJoin))
 
     @property
     def complete(self) -> bool:
@@ -137,7 +143,19 @@ class RunningStage:
 
     def _count_anew(self) -> None:
         self.outlet.rows_out = self.intake.late = 0
-        self.before = {"ghosts": self.fragment.figure("ghosts"), "purged": self.fragment.footprint.purged}
+        self.before = {
+            "ghosts": self.fragment.figure("ghosts"),
+            "purged": self.fragment.footprint.purged,
+            **self._probed(),
+        }
+
+    def _probed(self) -> dict[str, int]:
+        """Whom rows of joins of many inputs have asked so far."""
+        return {
+            probing_figure(join, name): count
+            for join, told in enumerate(self.fragment.probed)
+            for name, count in told.items()
+        }
 
     def figures(self) -> dict[str, int]:
         """What happened since the last `take` began, and what is kept."""
@@ -151,6 +169,7 @@ class RunningStage:
             "state_runs": footprint.runs,
             "spilled_bytes": footprint.spilled,
         }
+        figures |= {name: count - self.before.get(name, 0) for name, count in self._probed().items()}
         # What Spark computes with once more is counted where it has dropped some.
         if self.config.outlet.leaves != "passed on" and not isinstance(self.config.outlet.way, ToFrame):
             figures["rows_out"] = self.outlet.rows_out
@@ -198,6 +217,15 @@ class RunningStage:
         self.fragment.restore(
             [Snapshot(each, without(f"{number}:", blobs)) for number, each in enumerate(manifest["operators"])]
         )
+
+
+def probing_figure(join: int, name: str) -> str:
+    """The name of a figure of one of a stage's joins of many inputs.
+
+    >>> probing_figure(0, "asked_0_1")
+    'probing_0_asked_0_1'
+    """
+    return f"probing_{join}_{name}"
 
 
 def pieces(packets: Iterable[Packet], rest: list[Packet], nbytes: int) -> Iterator[list[Packet]]:

@@ -15,6 +15,10 @@ Each stage sends one row of figures per bucket and micro-batch beside its result
                                         input its `slack`, the rows that are kept of it (`kept_rows`) and how long
                                         (`kept_for`), the `delay` of the micro-batch's rows (p50, p90, p99, max) and
                                         those that came `late`, see `runtime.recall_figures`; times in units as for lag
+    probing                             of joins of many inputs, one after the other: how many rows of an input `asked`
+                                        each other one and what they `found`, rows of tables with a column for each; the
+                                        `order` in which an input's rows asked the others, first to last; and how often
+                                        one sweep over all did without (`swept`), see `operators.probed`
     urgent                              with priorities: how many `rows` of rows_in were urgent, their `share`; and from
                                         `sj.progress`, per input, for how many seconds its progress has been `standing`,
                                         and whether the others are `starving`, see `spark.starving`
@@ -26,7 +30,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Final, Literal
 
 from pyspark.sql import DataFrame
@@ -34,7 +38,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import says_what_fits
+from streamjoin.operators.probed import ASKED, SWEPT, figure, figure_names, in_tables
 from streamjoin.runtime.recall_figures import KEPT, LATE, QUANTILES, TOLD
+from streamjoin.runtime.stage import probing_figure
 from streamjoin.spark.running.packed import PACKED_SCHEMA
 from streamjoin.spark.told import knowing
 
@@ -67,12 +73,16 @@ class Figures:
         sources: Sequence[int] = (),
         target: bool = False,
         prioritised: bool = False,
+        joins_of_many: Sequence[int] = (),
     ) -> None:
         self.name, self.axis = f"{PREFIX}{next(_numbers)}", axis
         self.summed = (*_SUMMED, *(_KEPT if target else ()), *(("urgent",) if prioritised else ()))
         self.alike = _RECALL if target else ()
         self.times = [f"progress_{number}" for number in range(inputs)]
         self.lags = [f"lag_{number}" for number in range(inputs)]
+        self.probing = [
+            probing_figure(join, name) for join, inputs in enumerate(joins_of_many) for name in figure_names(inputs)
+        ]
         self.sources = sources  # the channels of those that the join reads itself
 
     def observed(self, packed: DataFrame, part: Part) -> DataFrame:
@@ -81,9 +91,10 @@ class Figures:
         They do not cross the next exchange: they say how long things took, and what a task sends must not depend on
         that, so that a task that is run again sends the same.
         """
-        schema = ", ".join(f"{name} bigint" for name in (*self.summed, *self.alike, *self.times, *self.lags))
+        summed = (*self.summed, *(self.probing if part == "join" else ()))
+        schema = ", ".join(f"{name} bigint" for name in (*summed, *self.alike, *self.times, *self.lags))
         told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
-        metrics = [F.sum(f"figures.{name}").alias(name) for name in self.summed]
+        metrics = [F.sum(f"figures.{name}").alias(name) for name in summed]
         metrics += [F.max(f"figures.{name}").alias(name) for name in (*self.alike, *self.times, *self.lags)]
         for channel in self.sources if part == "pack" else ():
             own = F.when(F.col("channel") == channel, F.col("figures.rows_in"))
@@ -148,11 +159,29 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
     figures["lag"] = [_duration(known(f"lag_{number}"), axis) for number in range(inputs)]
     if known("target_ppm") is not None:
         figures["recall"] = _recall(known, axis)
+    joins = _joins_of_many({name for part in parts for name in part})
+    if joins:
+        figures["probing"] = [
+            in_tables({name: total(probing_figure(join, name)) for name in figure_names(inputs)}, inputs)
+            for join, inputs in enumerate(joins)
+        ]
     if any("urgent" in part for part in parts):
         rows, urgent = figures["rows_in"], total("urgent")
         figures["urgent"] = {"rows": urgent, "share": urgent / rows if rows else 0.0}
     figures["seconds"] = {step: total(f"{step}_us") / 1e6 for step in STEPS}
     return figures
+
+
+def _joins_of_many(names: Set[str]) -> list[int]:
+    """How many inputs those joins of many have of which there are figures."""
+    found: list[int] = []
+    while probing_figure(len(found), SWEPT) in names:
+        join = len(found)
+        inputs = 2
+        while probing_figure(join, figure(ASKED, 0, inputs)) in names:
+            inputs += 1
+        found.append(inputs)
+    return found
 
 
 def _recall(known: Callable[[str], Any], axis: str | None) -> dict[str, Any]:

@@ -166,6 +166,13 @@ def content_hashes(batch: Batch) -> list[Indices]:
     return found
 
 
+def are_alike(predicate: Similar, left: tuple[Batch, Indices, int], right: tuple[Batch, Indices, int]) -> Mask:
+    """Which of the aligned rows are similar: of each side its batch, its rows, and the place of its contents."""
+    (a, i, at), (b, j, beside) = left, right
+    one, two = token_lists(a, at, predicate), token_lists(b, beside, predicate)
+    return are_similar(one.lists, i, two.lists, j, mode=one.mode, threshold=one.threshold)
+
+
 @dataclass(frozen=True)
 class SimilarTest:
     """A similarity beside another predicate; `position` is the place of its contents in a batch."""
@@ -174,5 +181,4 @@ class SimilarTest:
     position: int
 
     def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
-        one, two = (token_lists(each, self.position, self.predicate) for each in (a, b))
-        return are_similar(one.lists, i, two.lists, j, mode=one.mode, threshold=one.threshold)
+        return are_alike(self.predicate, (a, i, self.position), (b, j, self.position))

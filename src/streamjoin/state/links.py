@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from streamjoin.algebra.interval import Mask
 from streamjoin.algebra.predicate import Band, Overlaps, Within
+from streamjoin.algebra.similarity import Similar
 from streamjoin.kernels import PAIRS_PER_CHUNK, sort_order
 from streamjoin.state.batch import Batch, Indices
 from streamjoin.state.kept import Kept
@@ -35,13 +36,14 @@ _NOTHING = pa.table({})
 class Link:
     """What holds between inputs `one` and `two`; `one` is the predicate's left side.
 
-    `at`: where the predicate's values begin among those of each input. `proof`: pairs of columns of the two inputs'
+    `at`: where the predicate's values begin among those of each input; of a similarity, which of each input's contents
+    it compares. `proof`: pairs of columns of the two inputs'
     proofs that must be equal, where the values are hashes of keys.
     """
 
     one: int
     two: int
-    predicate: Band | Overlaps | Within | None = None
+    predicate: Band | Overlaps | Within | Similar | None = None
     at: tuple[int, int] = (0, 0)
     proof: tuple[tuple[int, int], ...] = ()
 
@@ -65,15 +67,17 @@ class Link:
 
     @property
     def width(self) -> int:
-        """How many values the predicate reads of each input."""
-        return 0 if self.predicate is None else len(self.predicate.columns(0))
+        """How many values the predicate reads of each input; a similarity reads contents."""
+        return 0 if self.predicate is None or isinstance(self.predicate, Similar) else len(self.predicate.columns(0))
 
 
 @dataclass(frozen=True)
 class Order:
-    """By which values rows are sorted: those that a predicate reads, from number `at` on; none: by their times."""
+    """By which values rows are sorted: those that a predicate reads, from number `at` on; none: by their times. So are
+    rows that are found by contents number `at`: they have an index of these beside them.
+    """
 
-    predicate: Band | Overlaps | Within | None
+    predicate: Band | Overlaps | Within | Similar | None
     at: int
 
     @property
@@ -81,12 +85,17 @@ class Order:
         """Equal orders have equal keys: a band sorts by its value, whatever its bounds are."""
         if self.predicate is None:
             return ()
+        if isinstance(self.predicate, Similar):
+            return (self.at, self.predicate.measure, self.predicate.threshold)
         if isinstance(self.predicate, Within):
             return (self.at, len(self.predicate.left), self.predicate.radius, self.predicate.metric)
         return (self.at,)
 
     def values(self, rows: Batch) -> Batch:
         """The rows, with nothing but these values and no payload: what a kernel looks at."""
+        if isinstance(self.predicate, Similar):
+            assert rows.contents is not None
+            return Batch(_NOTHING, rows.ts, rows.te, rows.group, contents=rows.contents.select([self.at]))
         width = 0 if self.predicate is None else len(self.predicate.columns(0))
         return Batch(_NOTHING, rows.ts, rows.te, rows.group, rows.values[self.at : self.at + width])
 
@@ -120,7 +129,8 @@ class Sorted:
         if self.back is None:
             return 0
         rows = self.run.rows
-        return int(self.back.nbytes + sum(each.nbytes for each in (rows.ts, rows.te, rows.group, *rows.values)))
+        arrays = (self.back, rows.ts, rows.te, rows.group, *rows.values)
+        return sum(each.nbytes for each in arrays) + (0 if rows.contents is None else rows.contents.nbytes)
 
 
 @dataclass

@@ -88,6 +88,7 @@ class Places:
             self.column(place, lambda rows: rows.group),
             tuple(self.column(place, _value(number)) for number in range(width)),
             None if proof is None else self.table(place, _proof),
+            contents=None if self.runs[0].run.rows.contents is None else self.table(place, _contents),
         )
 
 
@@ -100,9 +101,17 @@ def _priority(rows: Batch) -> Priorities:
 
 
 def _proof(rows: Batch) -> pa.Table:
-    assert rows.proof is not None
-    # Its columns are told by place: after a restart they have other names.
-    return rows.proof.rename_columns([str(number) for number in range(rows.proof.num_columns)])
+    return _by_place(rows.proof)
+
+
+def _contents(rows: Batch) -> pa.Table:
+    return _by_place(rows.contents)
+
+
+def _by_place(table: pa.Table | None) -> pa.Table:
+    """Columns that are told by their place: after a restart they have other names."""
+    assert table is not None
+    return table.rename_columns([str(number) for number in range(table.num_columns)])
 
 
 def _value(number: int) -> Callable[[Batch], npt.NDArray[Any]]:

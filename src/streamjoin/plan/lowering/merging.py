@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamjoin.algebra import MergeStrategy
+from streamjoin.algebra import MergeStrategy, Similar
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators import NwayJoin, Pmj, TemporalJoin, Tpmj
 from streamjoin.operators.tpmj import value_order
@@ -48,6 +48,11 @@ def merging(config: NwayJoin, strategy: MergeStrategy, setting: Setting, *, keye
         raise UnsupportedError(
             'algorithm="tpmj" sorts rows by a value, and here nothing but time decides who matches',
             hint="give by= or where=, or leave algorithm out",
+        )
+    if any(isinstance(link.predicate, Similar) for link in config.links):
+        raise UnsupportedError(
+            'a similarity with algorithm="tpmj": it is found by an index of tokens, and sorted runs have none',
+            hint="leave algorithm out",
         )
     order, tests = value_order(config.graph, keyed=keyed)
     return Tpmj(config.schemas, order, tests, strategy, config.late)

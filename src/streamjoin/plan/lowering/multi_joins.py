@@ -3,6 +3,7 @@
 equality      a class of columns, one of each input, is the key by which rows are grouped and hashed. Equality of
               fewer inputs is a link over codes of the columns, verified where these are hashes
 overlap       an interval of each input, with a predicate between every two: all share a point
+similarity    a link over sets or texts, found by an index of their tokens
 anything else a link
 """
 
@@ -14,14 +15,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Within
+from streamjoin.algebra import Band, Equals, Overlaps, Predicate, Similar, Within
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators import NwayJoin, Tpmj
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.lowering.joining import JoinParts, Setting, payload_of, with_cell
 from streamjoin.plan.lowering.merging import merging
-from streamjoin.plan.lowering.predicates import Sides, bind_band, bind_key, bind_overlaps, bind_within
+from streamjoin.plan.lowering.predicates import Sides, bind_band, bind_key, bind_overlaps, bind_similar, bind_within
 from streamjoin.plan.multi_join import Between, MultiJoin, equality_classes, for_all
 from streamjoin.plan.types import Fields, Type, arrow_schema
 from streamjoin.runtime.binding import RowBinding
@@ -106,7 +107,7 @@ def lower_multi_join(join: MultiJoin, sides: ManySides, needed: frozenset[str], 
     return JoinParts(running, partitioning, bindings, payload, tuple(keys), "inner", ((),) * inputs)  # type: ignore[arg-type]
 
 
-_ORDER = (Within, Band, Equals, Overlaps)
+_ORDER = (Similar, Within, Band, Equals, Overlaps)  # the first between two inputs finds the pairs
 _WHOLE_DOUBLES = 32  # integers of so many bits are all different as doubles
 
 
@@ -182,6 +183,8 @@ def _bound(sides: ManySides, each: Between) -> Between:
             bound = bind_overlaps(two, each.predicate)
         case Within():
             bound = bind_within(two, each.predicate)
+        case Similar():
+            bound = bind_similar(two, each.predicate)
         case _:
             raise UnsupportedError(
                 f"a predicate of type {type(each.predicate).__name__} in a join of {len(sides.parts)} inputs",
@@ -234,7 +237,10 @@ class _Reads:
         known = self.predicates[number]
         if read not in known:
             known.append(read)
-        return sum(len(each.columns(0)) for each in known[: known.index(read)])
+        before = known[: known.index(read)]
+        if isinstance(read, Similar):  # a place among the contents, not among the values
+            return sum(isinstance(each, Similar) for each in before)
+        return sum(len(each.columns(0)) for each in before if not isinstance(each, Similar))
 
     def with_proof(self, link: Link, sides: ManySides, each: Between, proved: int) -> Link:
         """The link, with the columns that prove an equality whose values are hashes."""

@@ -28,7 +28,7 @@ from streamjoin.plan.expression import literals
 from streamjoin.spark.calls.inputs import unquoted
 from streamjoin.spark.told import is_connect
 
-ALIASES: Final = ("l", "r")
+ALIASES: Final = ("l", "r")  # of two inputs; of more they are in0, in1, ...
 _BINARY: Final = {
     "<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "=", "==": "=", "<=>": "<=>", "!=": "<>", "and": "AND", "or": "OR",
     "+": "+", "-": "-", "*": "*", "/": "/", "%": "%", "&": "&", "|": "|", "^": "^", "rlike": "RLIKE",
@@ -48,7 +48,7 @@ _KINDS: Final = {
 
 
 def column_text(column: Column, frames: Sequence[Any], names: Sequence[Sequence[str]]) -> str:
-    """The text of a condition on rows of two frames, whose columns have these names."""
+    """The text of a condition on rows of several frames, whose columns have these names."""
     reader = _Connect if is_connect(frames[0].sparkSession) else _Classic
     return reader(frames, names).text(column)
 
@@ -58,27 +58,33 @@ class _Reader:
 
     def __init__(self, frames: Sequence[Any], names: Sequence[Sequence[str]]) -> None:
         self.frames, self.names = frames, names
+        many = tuple(f"in{number}" for number in range(len(frames)))
+        self.aliases = ALIASES if len(frames) == 2 else many
+        self.several = "both inputs" if len(frames) == 2 else "several inputs"
+
+    def fix(self, name: str) -> str:
+        """How to say of which input a column is meant."""
+        return "write " + " or ".join(f'F.col("{alias}.{name}")' for alias in self.aliases)
 
     def of_name(self, parts: Sequence[str]) -> str:
-        """A column by its name: `l.v`, `r.v`, or without a side where only one input has it."""
+        """A column by its name: `l.v`, `r.v`, `in2.v`, or without a side where only one input has it."""
         holders = [
             each for each, names in enumerate(self.names) if parts[0].lower() in {name.lower() for name in names}
         ]
-        if len(holders) > 1 and not (parts[0].lower() in ALIASES and len(parts) > 1):
+        if len(holders) > 1 and not (parts[0].lower() in self.aliases and len(parts) > 1):
             raise CallError(
-                f"both inputs of the join have a column {parts[0]!r}, and where= does not say which is meant",
-                hint=f'write F.col("l.{parts[0]}") or F.col("r.{parts[0]}")',
+                f"{self.several} of the join have a column {parts[0]!r}, and where= does not say which is meant",
+                hint=self.fix(parts[0]),
             )
         return ".".join(map(quoted, parts))
 
     def of_frame(self, parts: Sequence[str], sides: Sequence[int]) -> str:
         """A column that was taken from a frame, `wind.speed`, which is of these inputs."""
         name = ".".join(parts)
-        fix = f'write F.col("l.{name}") or F.col("r.{name}")'
         if len(sides) != 1:
-            why = "both inputs of the join have it" if sides else "none of the inputs of the join has it"
-            raise CallError(f"the column {name!r} in where= is one of a frame, and {why}", hint=fix)
-        return ".".join(map(quoted, (ALIASES[sides[0]], *parts)))
+            why = f"{self.several} of the join have it" if sides else "none of the inputs of the join has it"
+            raise CallError(f"the column {name!r} in where= is one of a frame, and {why}", hint=self.fix(name))
+        return ".".join(map(quoted, (self.aliases[sides[0]], *parts)))
 
     def of_function(self, name: str, arguments: Sequence[str]) -> str:
         """A call of a function or an operator; each in parentheses, so that nothing binds it in another way."""

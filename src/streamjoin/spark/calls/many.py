@@ -21,6 +21,7 @@ from streamjoin.plan.lowering.joining import order_of
 from streamjoin.plan.multi_join import Between, MultiJoin, cascade_of, for_all
 from streamjoin.plan.naming import name_columns
 from streamjoin.runtime.naming import INVALID_FLAG, LATE_FLAG, OutputColumn
+from streamjoin.spark.calls.column_text import column_text
 from streamjoin.spark.calls.inputs import inputs_of
 from streamjoin.spark.calls.joins import check_timeless
 from streamjoin.spark.calls.options import Joining, listed, per_input
@@ -42,11 +43,23 @@ class Many(Pair):
         self.theta = None
         self.keys = []
         self.priorities = priorities_of(self.inputs, joining)
+        self.asked: dict[tuple[int, int], tuple[Any, str]] = {}  # Columns that have been asked for, and their names
 
     @property
     def numbers(self) -> range:
         """The numbers of the inputs."""
         return range(len(self.inputs))
+
+    def column(self, number: int, reference: Any) -> str:
+        """What the tree calls a column. A predicate for all asks for its columns once for every two inputs: what one
+        Column computes is computed once.
+        """
+        if isinstance(reference, str):
+            return super().column(number, reference)
+        known = self.asked.get((number, id(reference)))
+        if known is None:
+            known = self.asked[number, id(reference)] = reference, super().column(number, reference)
+        return known[1]
 
     # -- keys and conditions -------------------------------------------------------------------------------------------
 
@@ -87,10 +100,8 @@ class Many(Pair):
             if isinstance(part, Theta):
                 texts.append(part.text)
             elif isinstance(part, ColumnCondition):
-                raise UnsupportedError(
-                    f"a condition as a Column over {len(self.inputs)} frames: a Column is read over two",
-                    hint='write it as SQL text over in0, in1, ...: where="in0.a < in2.b"',
-                )
+                inputs = self.inputs
+                texts.append(column_text(part.column, [one.frame for one in inputs], [one.columns for one in inputs]))
             elif isinstance(part, Of):
                 between.append(self._between(part.predicate, *self._inputs_of(part)))
             else:
@@ -181,11 +192,6 @@ def run_many(frames: Any, time: Any, window: Any, where: Any, outer: str, joinin
     _check_inner(many, joining, outer)
     keys = many.keys_of_all(joining.by)
     between, theta = many.conditions(where)
-    if way != "cascade" and any(isinstance(each.predicate, Similar) for each in between):
-        raise UnsupportedError(
-            f"similarity over {len(many.inputs)} frames at once: it is found by an index that only a join of two has",
-            hint='add nway="cascade"',
-        )
     if way == "cascade" and joining.new_priority is not None:
         raise UnsupportedError(
             "new_priority in a cascade: joins of two make it, and none of them has the priorities of all frames",
@@ -232,8 +238,10 @@ def _check_inner(many: Many, joining: Joining, outer: str) -> None:
 
 
 def _check_connected(relation: MultiJoin) -> None:
-    """Without time, inputs that nothing joins would give every combination of their rows."""
-    groups = relation.unconnected()
+    """Without time, inputs that nothing joins would give every combination of their rows. A further condition joins
+    those whose columns it compares, as it does with two frames.
+    """
+    groups = relation.unconnected(by_theta=True)
     if relation.timed or len(groups) == 1:
         return
     apart = " and ".join("input " + ", ".join(map(str, group)) for group in groups)

@@ -74,8 +74,9 @@ class StreamInterpreter(Interpreter):
             prioritised = any(source.reading.priority is not None for source in self.plan.sources)
             sources = [c.number for each in stage.inputs for c in each.channels if c.from_source and not c.ended]
             self.figures = Figures(
-                self.plan.axis, len(stage.inputs), sources=sources, target=target, prioritised=prioritised
-            )
+                self.plan.axis, len(stage.inputs), sources=sources, target=target, prioritised=prioritised,
+                joins_of_many=stage.joins_of_many,
+            )  # fmt: skip
             remember_stage(self.figures.name, self.plan, stage.number)
         streams, tables = self._split(stage, packed)
         given = self.figures.observed(self.united(streams), "pack") if not court else self.united(streams)
