@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 
-# Their tests start a query each, or a driver: seconds before anything is joined. `./sj test-streams` runs them.
+# Their tests start a query each, or a driver: seconds before anything is joined. `./sj test-streams` runs them, and
+# looks for them in these four folders.
 RUN_STREAMS = {
     "spark/test_streaming.py", "spark/test_streaming_cover.py", "spark/test_connect.py", "spark/test_stored_state.py",
     "spark/test_streaming_asof.py", "spark/test_streaming_best_match.py", "spark/test_streaming_changelog.py",

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+import pytest
+
 MOST_FAILURES = 10  # of a command, which then ends
 
 
@@ -25,6 +27,11 @@ def check_all(simulate: Callable[[int], Any], seeds: Iterable[int]) -> None:
         except AssertionError as error:
             failures.append(str(error))
     assert not failures, f"{len(failures)} failures, the first:\n" + "\n\n".join(failures[:3])
+
+
+def parts(count: int) -> list[Any]:
+    """So many parts to deal seeds out to like cards, as parameters of a test. The second half of them is `long`."""
+    return [part if 2 * part < count else pytest.param(part, marks=pytest.mark.long) for part in range(count)]
 
 
 def parser(doc: str | None, runs: int = 2000) -> argparse.ArgumentParser:

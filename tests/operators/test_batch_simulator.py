@@ -17,8 +17,9 @@ from tests.batch_simulator import FAMILIES, simulate
 RUNS = int(os.environ.get("STREAMJOIN_BATCH_RUNS", "24"))
 
 
+@pytest.mark.parametrize("part", seeds.parts(2))
 @pytest.mark.parametrize("family", FAMILIES)
-def test_oracle_simulator_of_batches_under_a_budget(family: str, tmp_path: Path) -> None:
+def test_oracle_simulator_of_batches_under_a_budget(family: str, part: int, tmp_path: Path) -> None:
     figures: Counter[str] = Counter()
 
     def run(seed: int) -> None:
@@ -27,7 +28,7 @@ def test_oracle_simulator_of_batches_under_a_budget(family: str, tmp_path: Path)
 
         figures.update({"by areas": not running.by_pmj, "areas spilled": not running.by_pmj and running.spilled > 0})
 
-    seeds.check_all(run, range(RUNS * (5 if family == "temporal" else 1)))
+    seeds.check_all(run, range(part, RUNS * (5 if family == "temporal" else 1), 2))
     assert figures["areas spilled"] > figures["by areas"] // 5 > 0, "areas spilled only when all rows had come, if ever"
     if family == "temporal":
         assert figures["merges"] > RUNS // 10, "hardly anything was merged: the budgets are not small enough"

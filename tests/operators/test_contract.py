@@ -9,13 +9,14 @@ from collections.abc import Callable
 import pytest
 
 from streamjoin.errors import SnapshotError
+from tests import seeds
 from tests.contract import CHECKS, Subject
 from tests.operators.subjects import SUBJECTS
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds.parts(2))
 def test_contract(check: Callable[[Subject, random.Random], None], subject: Subject, seed: int) -> None:
     check(subject, random.Random(seed))
 

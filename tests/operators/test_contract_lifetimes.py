@@ -28,6 +28,7 @@ from streamjoin.operators import (
     TemporalJoin,
 )
 from streamjoin.state import Batch, Matching
+from tests import seeds
 from tests.operators.elements import SCHEMA, Reader, Step, Truth, draw_truth, form, run_step, steps
 from tests.state.storing import Store, moved
 
@@ -168,7 +169,7 @@ CHECKS = (
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds.parts(2))
 def test_contract(check: Callable[[Subject, random.Random], None], subject: Subject, seed: int) -> None:
     check(subject, random.Random(seed))
 

@@ -27,7 +27,7 @@ PARTS = 10
 PAYLOAD = pa.schema([("id", pa.int64())])
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", seeds.parts(PARTS))
 def test_oracle_simulator_of_many(part: int) -> None:
     """Seeds are dealt out like cards."""
     seeds.check_all(simulate, range(part, RUNS, PARTS))

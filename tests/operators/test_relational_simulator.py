@@ -24,7 +24,7 @@ RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000"))
 PARTS = 20
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", seeds.parts(PARTS))
 def test_oracle_relational_simulator(part: int) -> None:
     """Seeds are dealt out like cards."""
     seeds.check_all(simulate, range(part, RUNS, PARTS))
@@ -68,17 +68,17 @@ def test_the_simulator_accepts_what_is_right(seed: int) -> None:
 def test_the_simulator_notices_what_is_wrong() -> None:
     """Late rows in the result, late rows that are not counted, a part of the result missing, and state that stays."""
     noticed = Counter()
-    for seed in range(200):
+    for seed in range(60):
         case = draw_case(seed)
         for wrong in ("late", "uncounted", "missing", "state"):
             try:
                 run_case(case, lambda case, wrong=wrong: _broken(case, wrong))
             except AssertionError:
                 noticed[wrong] += 1
-    assert noticed["late"] > 15
-    assert noticed["uncounted"] > 15
-    assert noticed["missing"] > 100
-    assert noticed["state"] == 200
+    assert noticed["late"] > 4
+    assert noticed["uncounted"] > 4
+    assert noticed["missing"] > 30
+    assert noticed["state"] == 60
 
 
 def _broken(case: Case, wrong: str) -> object:

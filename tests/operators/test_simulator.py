@@ -22,14 +22,14 @@ RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000"))
 PARTS = 20
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", seeds.parts(PARTS))
 def test_oracle_simulator(part: int) -> None:
     """Seeds are dealt out like cards."""
     seeds.check_all(simulate, range(part, RUNS, PARTS))
 
 
 @pytest.mark.parametrize("family", ["asof", "best match", "nearest"])
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", seeds.parts(PARTS))
 def test_oracle_simulator_of_joins_with_a_choice(part: int, family: str) -> None:
     seeds.check_all(partial(simulate, family=family), range(part, RUNS // 5, PARTS))
 
@@ -122,15 +122,16 @@ def test_boxes_of_two_and_three_dimensions_reach_their_kernel(monkeypatch: pytes
 
 
 def test_the_drawn_cases_cover_everything() -> None:
-    """Over the first 2000 seeds each value occurs at least 20 times, each combination that matters at least 5 times."""
-    counts = Counter(feature for seed in range(2000) for feature in features(draw_case(seed)))
+    """Over the seeds that are always run each value occurs at least 5 times, and each combination that matters."""
+    usual = (seed for seed in range(1000) if 2 * (seed % PARTS) < PARTS)
+    counts = Counter(feature for seed in usual for feature in features(draw_case(seed)))
     for name, values in EXPECTED.items():
-        seldom = {value: counts[name, value] for value in values if counts[name, value] < 20}
+        seldom = {value: counts[name, value] for value in values if counts[name, value] < 5}
         assert not seldom, f"{name}: {seldom}"
     for kind in KINDS:
         for how in HOWS:
-            assert counts["kind and how", (kind, how)] >= 5, (kind, how)
+            assert counts["kind and how", (kind, how)], (kind, how)
     for how in HOWS:
         for outer in ("row", "snapshot"):
             for emit in ("eager", "ordered"):
-                assert counts["how, outer and emit", (how, outer, emit)] >= 5, (how, outer, emit)
+                assert counts["how, outer and emit", (how, outer, emit)], (how, outer, emit)

@@ -15,11 +15,11 @@ from tests import seeds
 from tests.spilled_simulator import FAMILIES, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SPILLED_RUNS", "36"))
-PARTS = 3
+PARTS = 4
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", seeds.parts(PARTS))
 def test_oracle_simulator_with_state_in_files(
     part: int, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 8
 PARTS = 10
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", seeds.parts(PARTS))
 def test_oracle_simulator_of_sorted_runs(part: int) -> None:
     """Seeds are dealt out like cards."""
     seeds.check_all(simulate, range(part, RUNS, PARTS))
@@ -108,7 +108,7 @@ def test_page_accesses_of_the_experiment() -> None:
     """
     from benchmarks.sweep_experiment import nway, permutations, steady
 
-    size = 6_000
+    size = 2_000
     lows = [4 * each for each in permutations(3, size)]
     full = nway(MaxFanIn()).run(lows, steady(size))
     greedy = nway(Greedy(8)).run(lows, steady(size))

@@ -206,6 +206,7 @@ for name, use in uses.items():
 """
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("suffix", [".keys", ".rows"])
 def test_files_that_were_cut_are_an_error_whoever_looks_at_them(tmp_path: Path, suffix: str) -> None:
     """In a process of its own: what is mapped of a file that was cut ends the process that looks at it."""

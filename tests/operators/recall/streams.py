@@ -59,8 +59,13 @@ def match(left: Row, right: Row, windows: tuple[int, int]) -> bool:
 
 
 def true_pairs(streams: Streams, windows: tuple[int, int]) -> int:
-    """How many pairs there are."""
-    return sum(match(one, two, windows) for one in streams.all(0) for two in streams.all(1))
+    """How many pairs there are: `match` of all, by arrays."""
+    others = np.array(streams.all(1), np.int64).reshape(-1, 2)
+    found = 0
+    for ts, key in streams.all(0):
+        ahead = others[:, 0] - ts
+        found += int(((others[:, 1] == key) & (-windows[1] < ahead) & (ahead < windows[0])).sum())
+    return found
 
 
 def found_pairs(streams: Streams, windows: tuple[int, int], progress: list[tuple[int, int]]) -> int:
