@@ -50,7 +50,13 @@ def check(outcome: Outcome, kills: int) -> None:
     assert outcome.kills == kills, "the query ended before its kills"
 
 
-@pytest.mark.parametrize(("name", "shape"), [("window-full-snapshot", SMALL), ("spilled-equality", WIDE)])
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        pytest.param("window-full-snapshot", SMALL, marks=pytest.mark.long),
+        ("spilled-equality", WIDE),
+    ],
+)
 def test_differential_a_killed_driver_loses_and_repeats_nothing(
     spark: SparkSession, tmp_path: Path, said: list[str], name: str, shape: Shape
 ) -> None:

@@ -111,6 +111,7 @@ def paid():
 """
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_refuses_state_over_streams_of_the_pipelines_own_tables(tmp_path: Path) -> None:
     """As the guide says. When Spark has learned it this fails, and the guide may say more."""

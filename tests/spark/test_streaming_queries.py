@@ -110,9 +110,9 @@ JOINED = "SELECT R.id, R.k AS key FROM R [4 SECONDS], S [4 SECONDS] WHERE R.k = 
     ("before", "after", "buckets", "differs"),
     [
         ("SELECT id FROM R [ROWS 4]", "SELECT id FROM R [ROWS 5]", 1, "window"),
-        (JOINED, JOINED, 2, "buckets"),
+        pytest.param(JOINED, JOINED, 2, "buckets", marks=pytest.mark.long),
         (JOINED, JOINED.replace("R.k =", "R.id ="), 1, "keys"),  # columns of one type: state of the same form
-        (JOINED, JOINED.replace("S [4", "S [9"), 1, "window"),
+        pytest.param(JOINED, JOINED.replace("S [4", "S [9"), 1, "window", marks=pytest.mark.long),
     ],
 )
 def test_a_restart_with_another_query_is_refused(

@@ -58,7 +58,10 @@ def pairs(rows: Counter[Any]) -> Counter[Any]:
     return Counter({(dict(row)["id"], dict(row)["id_right"]): count for row, count in rows.items()})
 
 
-@pytest.mark.parametrize(("lateness", "buckets"), [(TARGET, 1), (TARGET, 2), (TARGET, 5), (sj.MaxDelay(), 2)])
+@pytest.mark.parametrize(
+    ("lateness", "buckets"),
+    [pytest.param(TARGET, 1, marks=pytest.mark.long), (TARGET, 2), (TARGET, 5), (sj.MaxDelay(), 2)],
+)
 def test_row_for_row_as_in_this_process(spark: SparkSession, tmp_path: Path, lateness: Any, buckets: int) -> None:
     """With a restart in the middle, by what the checkpoint says: the controller, and the largest delay, go on."""
     source = Source(spark, tmp_path)
