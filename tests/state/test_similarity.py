@@ -119,7 +119,7 @@ def test_differential_against_all_pairs(measure: str, part: int) -> None:
             Matching(None, (SimilarTest(predicate, 0),), timed=timed),
         ):
             assert found_pairs(matching, *sides) == expected, f"seed {seed}: {predicate}"
-    assert total > 500, "the cases themselves are wrong: hardly a pair"
+    assert total > 200, "the cases themselves are wrong: hardly a pair"
 
 
 @pytest.mark.parametrize("measure", THRESHOLDS)
