@@ -17,9 +17,14 @@ TRIES = 40
 
 
 def pairwise_cover(
-    factors: Mapping[str, Sequence[Any]], *, seed: int, clash: Clash | None = None
+    factors: Mapping[str, Sequence[Any]],
+    *,
+    seed: int,
+    clash: Clash | None = None,
+    apart: tuple[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Cases that cover every pair of values, but for those that `clash`.
+    """Cases that cover every pair of values, but for those that `clash`, and those of two factors that are `apart`:
+    others cover these.
 
     >>> cases = pairwise_cover({"a": [1, 2], "b": [1, 2], "c": [1, 2]}, seed=1)
     >>> len(cases), sorted({(case["a"], case["c"]) for case in cases})
@@ -35,6 +40,8 @@ def pairwise_cover(
         if not (clashes((a, x), (b, y)) or clashes((b, y), (a, x)))
     }
     allowed = set(open_pairs)
+    if apart is not None:
+        open_pairs = {both: None for both in open_pairs if {both[0][0], both[1][0]} != set(apart)}
 
     def pair(one: Choice, two: Choice) -> tuple[Choice, Choice]:
         return (one, two) if names.index(one[0]) < names.index(two[0]) else (two, one)
