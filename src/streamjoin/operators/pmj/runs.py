@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from streamjoin.algebra import Band, Overlaps, Within
 from streamjoin.operators.pmj.sides import Side
 from streamjoin.state import Batch, Matching, Run
 from streamjoin.state.batch import RESERVED_PREFIX, Indices
@@ -58,8 +59,7 @@ class SortedRun(ABC):
         if page == len(self.ends):
             return self.rows
         begin = max(start, int(self.ends[page - 1]) if page else 0)
-        rows = Batch.from_table(without_payload(self.read(begin, int(self.ends[page]))))
-        return begin + not_behind(columns_of(matching.run_of(rows)), key)
+        return begin + not_behind(sorted_by(matching, self.read(begin, int(self.ends[page]))), key)
 
 
 @dataclass
@@ -185,9 +185,15 @@ def columns_of(run: Run) -> Columns:
     return run.rows.group, run.cell if len(run.cell) else np.zeros(len(run), np.int64), run.value
 
 
-def without_payload(table: pa.Table) -> pa.Table:
-    """What decides about rows, of a table as `Batch.to_table` has it."""
-    return table.select([name for name in table.column_names if name.startswith(RESERVED_PREFIX)])
+def sorted_by(matching: Matching, table: pa.Table) -> Columns:
+    """What rows are sorted by, of a table as `Batch.to_table` has it."""
+    first = matching.first
+    if type(matching) is not Matching or matching.grid or isinstance(first, Within):  # it has to be worked out
+        names = [name for name in table.column_names if name.startswith(RESERVED_PREFIX)]
+        return columns_of(matching.run_of(Batch.from_table(table.select(names))))
+    name = "value0" if isinstance(first, Band | Overlaps) else "ts"
+    group, value = (table[RESERVED_PREFIX + each].to_numpy() for each in ("group", name))
+    return group, np.zeros(len(group), np.int64), value
 
 
 def not_behind(columns: Columns, key: Key) -> int:
