@@ -52,6 +52,18 @@ def test_a_batch_survives_the_way_through_bytes(rows: Batch) -> None:
     assert len(back) == len(rows)
 
 
+@pytest.mark.parametrize("rows", VARIANTS.values(), ids=VARIANTS)
+def test_rows_can_have_memory_of_their_own(rows: Batch) -> None:
+    """Part of a batch keeps all of it in memory; what it owns does not."""
+    part = Batch.concat([rows, rows]).part(1, 1 + len(rows))
+    own = part.owned()
+    assert same(own, part)
+    both = zip(own.arrays(), part.arrays(), strict=True)
+    assert not any(np.shares_memory(mine, theirs) for (_, mine), (_, theirs) in both)
+    if len(rows):
+        assert own.payload.get_total_buffer_size() < part.payload.get_total_buffer_size()
+
+
 def test_a_batch_without_payload_columns_still_has_its_rows() -> None:
     rows = Batch(pa.table({}), np.array([1, 2, 3]), np.array([4, 5, 6]), np.zeros(3, np.int64), origin=np.arange(3))
     back = Batch.from_table(rows.to_table())

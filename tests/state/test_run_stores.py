@@ -62,6 +62,15 @@ def test_a_run_comes_back_whole_and_by_page(store: RunStore) -> None:
     assert store.figures.pages_read == 5
 
 
+def test_rows_are_taken_from_their_pages_in_any_order(store: RunStore) -> None:
+    """In order, back and forth between neighbours as pairs are found, in none at all, several times, and none."""
+    rows, rng = some_run().rows, np.random.default_rng(2)
+    stored = store.write(some_run()).rows
+    in_turns = np.column_stack([np.arange(0, 20), np.arange(20, 40)]).ravel()
+    for wanted in (np.arange(40), np.array([6, 7, 6, 7, 13, 14]), in_turns, rng.integers(0, 40, 90), np.arange(0)):
+        assert same(stored.take(wanted), rows.take(wanted))
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_every_column_of_a_batch_is_stored(store: RunStore, rows: int) -> None:
     given = everything().part(0, rows)

@@ -121,6 +121,21 @@ class RowTable:
                 cut[each.name] = column.slice(start, stop - start) if column.num_columns else column
         return replace(self, **cut)
 
+    def owned(self) -> Self:
+        """The same rows in memory of their own, whatever larger piece they lie in; quicker than to take them."""
+        copied: dict[str, Any] = {}
+        for each in declared(type(self)):
+            column = getattr(self, each.name)
+            if each.kind == "whole" or column is None:
+                continue
+            if each.kind == "array":
+                copied[each.name] = column.copy()
+            elif each.kind == "numbered":
+                copied[each.name] = tuple(one.copy() for one in column)
+            else:
+                copied[each.name] = _owned(column)
+        return replace(self, **copied)
+
     def split(self, mask: Mask) -> tuple[Self, Self]:
         """The rows where `mask` is true, and the others. Costs nothing when all are on one side."""
         if mask.all():
@@ -233,6 +248,12 @@ def _plain(table: pa.Table | None, names: Sequence[str] | str) -> pa.Table:
 
 def _stacked(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).combine_chunks()
+
+
+def _owned(table: pa.Table) -> pa.Table:
+    # One array alone would not be copied.
+    columns = [pa.concat_arrays([*each.chunks, each.chunk(0).slice(0, 0)]) for each in table.columns if each.num_chunks]
+    return pa.table(columns, schema=table.schema) if len(columns) == table.num_columns > 0 else table
 
 
 def with_columns(table: pa.Table, **columns: Any) -> pa.Table:

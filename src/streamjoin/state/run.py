@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from streamjoin.state.batch import Batch, Indices
 
 def _new_id() -> str:
     # Random on purpose: a retried or speculative task must never write a run under a name that another one uses.
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
 
 
 @dataclass(frozen=True)

@@ -113,8 +113,8 @@ class Input:
 
     def forget(self) -> None:
         """What has been read need not stay in memory."""
-        for _, run in self.runs:
-            run.forget()
+        for (_, run), taken in zip(self.runs, self.taken, strict=True):
+            run.forget(taken)
 
 
 def merged(finding: Finding, generations: Sequence[Generation], writers: Sequence[RunWriter] = ()) -> Iterator[Results]:

@@ -64,7 +64,7 @@ class RunningPmj(Operator):
         width = width_of(number, batch, declared)
         for some in in_room(batch, width, lambda: self.budget.lists - self.nbytes):
             # Rows may lie in a larger piece of memory, as Spark has delivered it, which would stay with them.
-            self.lists[number].append(some.take(np.arange(len(some))) if some is batch else some)
+            self.lists[number].append(some.owned() if some is batch else some)
             self.sizes[number] += len(some) * width
             if self.nbytes + width > self.budget.lists:
                 for results in chain(self._generation(last=False), self._merged_down(MOST_OPEN * self.budget.fan_in)):

@@ -22,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from streamjoin.algebra import Band, Overlaps, Within
 from streamjoin.operators.pmj.sides import Side
 from streamjoin.state import Batch, Matching, Run
-from streamjoin.state.batch import Indices
+from streamjoin.state.batch import RESERVED_PREFIX, Indices
 from streamjoin.state.reaching import Key
 from streamjoin.state.stores.trouble import full
 
@@ -33,6 +34,7 @@ Columns = tuple[Indices, Indices, npt.NDArray[Any]]
 _ALIGNED: Final = 64
 _SIDES: Final[tuple[Literal["left"], Literal["right"]]] = ("left", "right")
 PAGES_GATHERED: Final = 16  # pages whose payload is gathered at a time
+FORGOTTEN_AT_ONCE: Final = 1 << 19  # bytes of a run: to tell the system of every page costs more than to have it
 
 
 class SortedRun(ABC):
@@ -47,8 +49,8 @@ class SortedRun(ABC):
     def read(self, start: int, stop: int) -> pa.Table:
         """The rows from one position to before another, as `Batch.to_table` has them; there must be one."""
 
-    def forget(self) -> None:
-        """What has been read need not stay in memory."""
+    def forget(self, before: int) -> None:
+        """What has been read before a position need not stay in memory."""
         return
 
     def position(self, matching: Matching, start: int, key: Key) -> int:
@@ -57,8 +59,7 @@ class SortedRun(ABC):
         if page == len(self.ends):
             return self.rows
         begin = max(start, int(self.ends[page - 1]) if page else 0)
-        rows = Batch.from_table(self.read(begin, int(self.ends[page])))
-        return begin + not_behind(columns_of(matching.run_of(rows)), key)
+        return begin + not_behind(sorted_by(matching, self.read(begin, int(self.ends[page]))), key)
 
 
 @dataclass
@@ -93,6 +94,8 @@ class RunInFile(SortedRun):
         self.map = mmap.mmap(self.file.fileno(), self.nbytes, access=mmap.ACCESS_READ)
         self.buffer = pa.py_buffer(self.map)
         self.file.close()  # the mapping keeps it
+        self.known: tuple[int, pa.RecordBatch] | None = None  # a portion ends where the next one begins
+        self.forgotten = 0
 
     def read(self, start: int, stop: int) -> pa.Table:
         first = int(np.searchsorted(self.ends, start, side="right"))
@@ -102,11 +105,17 @@ class RunInFile(SortedRun):
         return pa.Table.from_batches(pages, self.schema).slice(start - before, stop - start)
 
     def _page(self, number: int) -> pa.RecordBatch:
-        begin, end = self.offsets[number : number + 2]
-        return pa.ipc.read_record_batch(self.buffer.slice(begin, end - begin), self.schema)
+        if self.known is None or self.known[0] != number:
+            begin, end = self.offsets[number : number + 2]
+            self.known = number, pa.ipc.read_record_batch(self.buffer.slice(begin, end - begin), self.schema)
+        return self.known[1]
 
-    def forget(self) -> None:
-        self.map.madvise(mmap.MADV_DONTNEED)
+    def forget(self, before: int) -> None:
+        page = int(np.searchsorted(self.ends, before, side="right"))
+        behind = self.offsets[page] // mmap.PAGESIZE * mmap.PAGESIZE
+        if behind - self.forgotten >= FORGOTTEN_AT_ONCE:
+            self.map.madvise(mmap.MADV_DONTNEED, self.forgotten, behind - self.forgotten)
+            self.forgotten = behind
 
 
 class RunWriter:
@@ -176,6 +185,17 @@ def columns_of(run: Run) -> Columns:
     return run.rows.group, run.cell if len(run.cell) else np.zeros(len(run), np.int64), run.value
 
 
+def sorted_by(matching: Matching, table: pa.Table) -> Columns:
+    """What rows are sorted by, of a table as `Batch.to_table` has it."""
+    first = matching.first
+    if type(matching) is not Matching or matching.grid or isinstance(first, Within):  # it has to be worked out
+        names = [name for name in table.column_names if name.startswith(RESERVED_PREFIX)]
+        return columns_of(matching.run_of(Batch.from_table(table.select(names))))
+    name = "value0" if isinstance(first, Band | Overlaps) else "ts"
+    group, value = (table[RESERVED_PREFIX + each].to_numpy() for each in ("group", name))
+    return group, np.zeros(len(group), np.int64), value
+
+
 def not_behind(columns: Columns, key: Key) -> int:
     """How many of sorted rows do not lie behind a key.
 
@@ -186,6 +206,8 @@ def not_behind(columns: Columns, key: Key) -> int:
     start, stop = 0, len(columns[0])
     for column, value in zip(columns[:2], key[:2], strict=True):
         part = column[start:stop]
+        if len(part) and part[0] == value == part[-1]:  # mostly there is one group, and no grid
+            continue
         before, behind = (int(np.searchsorted(part, value, side=side)) for side in _SIDES)
         start, stop = start + before, start + behind
     return start + int(np.searchsorted(columns[2][start:stop], key[2], side="right"))

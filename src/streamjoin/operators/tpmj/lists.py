@@ -32,7 +32,7 @@ def in_room(batch: Batch, width: float, room: Callable[[], float]) -> Iterator[B
     at = 0
     while at < len(batch):
         end = min(len(batch), at + max(1, int(room() // width)))
-        yield batch if end - at == len(batch) else batch.take(np.arange(at, end))
+        yield batch if end - at == len(batch) else batch.part(at, end).owned()
         at = end
 
 

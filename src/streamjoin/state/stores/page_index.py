@@ -122,8 +122,8 @@ class Page:
         """Of rows in their order; `reach`: of value intervals, their high ends."""
         rows = run.rows
         cell = (run.cell[0], run.cell[-1]) if len(run.cell) else (np.int64(0), np.int64(0))
-        at = np.linspace(0, len(rows) - 1, ENDS_KEPT).astype(np.int64)
-        ends = np.sort(rows.te)[at]
+        at = np.arange(ENDS_KEPT) * (len(rows) - 1) // (ENDS_KEPT - 1)
+        ends = np.partition(rows.te, at)[at]  # as sorted, without sorting all
         return Page(
             len(rows),
             (rows.group[0], rows.group[-1]),

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from streamjoin.state.batch import Indices
+
+# A page may be asked so many times for rows that come in stretches; otherwise they are put in order first.
+_MOST_STRETCHES: Final = 2
 
 
 @dataclass(frozen=True)
@@ -70,18 +74,24 @@ class PagedTable:
         """The rows at these positions, in memory. Only their pages are read."""
         rows = np.asarray(indices)
         number = np.searchsorted(self.start, rows, side="right") - 1
-        found, places = [], []
-        for page in np.unique(number).tolist():
-            mine = np.flatnonzero(number == page)
-            found.append(self._of_page(page).take(pa.array(rows[mine] - self.start[page])))
-            places.append(mine)
+        order, stretches = None, _stretches(number)
+        if len(stretches) > _MOST_STRETCHES * len(self.start):  # every page is asked once, in any order
+            order = np.argsort(number, kind="stable")
+            rows, number = rows[order], number[order]
+            stretches = _stretches(number)
+        place = rows - self.start[number]
+        found = [
+            _taken(self._of_page(int(number[begin])), place[begin:end])
+            for begin, end in pairwise([*stretches, len(rows)])
+        ]
         if not found:
             return self.schema.empty_table()
-        if len(found) == 1:
-            return found[0]
+        taken = pa.concat_tables(found).combine_chunks()
+        if order is None:
+            return taken
         back = np.empty(len(rows), np.int64)
-        back[np.concatenate(places)] = np.arange(len(rows))
-        return pa.concat_tables(found).combine_chunks().take(pa.array(back))
+        back[order] = np.arange(len(rows))
+        return taken.take(pa.array(back))
 
     def pages(self, first: int, last: int) -> pa.Table:
         """Neighbouring pages as they lie there."""
@@ -110,3 +120,20 @@ class PagedTable:
         if self.chosen == tuple(range(whole.num_columns)) and list(self.names) == whole.column_names:
             return whole
         return pa.table([whole.column(at) for at in self.chosen], names=list(self.names))
+
+
+def _taken(page: pa.Table, rows: Indices) -> pa.Table:
+    """Some rows of a page. As one record batch it is asked once, not column by column and chunk by chunk."""
+    batches = page.to_batches()
+    if len(batches) != 1:  # no columns, or texts of more than two gigabytes
+        return page.take(pa.array(rows))
+    return pa.Table.from_batches([batches[0].take(pa.array(rows))])
+
+
+def _stretches(number: Indices) -> list[int]:
+    """Where another page begins than that of the row before.
+
+    >>> _stretches(np.array([3, 3, 4, 3]))
+    [0, 2, 3]
+    """
+    return [0, *(np.flatnonzero(np.diff(number)) + 1).tolist()] if len(number) else []
