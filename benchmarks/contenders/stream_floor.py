@@ -67,6 +67,16 @@ def packer(
     return pack
 
 
+def sides_of(rows: Iterable[pd.DataFrame]) -> tuple[pa.Table, pa.Table]:
+    """The left and the right rows of a bucket, from the blobs that Spark hands over."""
+    sides: tuple[list[pa.Table], list[pa.Table]] = ([], [])
+    for frame in rows:
+        for side, blob in zip(frame["side"], frame["blob"], strict=True):
+            sides[side].append(from_blob(blob))
+    left, right = (pa.concat_tables(tables).combine_chunks() for tables in sides)
+    return left, right
+
+
 class HandBack(StatefulProcessor):
     """Keeps nothing; hands back the left rows of a bucket beside right ones."""
 
@@ -74,11 +84,7 @@ class HandBack(StatefulProcessor):
         self.nothing = handle.getValueState("nothing", "n long")
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
-        sides: list[list[pa.Table]] = [[], []]
-        for frame in rows:
-            for side, blob in zip(frame["side"], frame["blob"], strict=True):
-                sides[side].append(from_blob(blob))
-        left, right = (pa.concat_tables(tables).combine_chunks() for tables in sides)
+        left, right = sides_of(rows)
         count = min(len(left), len(right))
         columns = [*left.slice(0, count).columns, *right.drop_columns(["k"]).slice(0, count).columns]
         names = [*left.column_names, *(f"{name}_right" for name in right.column_names if name != "k")]

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 import streamjoin as sj
 from benchmarks.contenders.spark_query import described, digest_columns, serve
-from benchmarks.contenders.stream_floor import PACKED, from_blob, labels, packer, to_blob, unpack
+from benchmarks.contenders.stream_floor import PACKED, labels, packer, sides_of, to_blob, unpack
 from benchmarks.contenders.stream_ours import session
 from benchmarks.one_shot import Answer
 from benchmarks.spill_streams import FILES, SIDES, Kept
@@ -52,11 +51,7 @@ class HandBack(StatefulProcessor):
         self.nothing = handle.getValueState("nothing", "n long")
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N803
-        sides: list[list[pa.Table]] = [[], []]
-        for frame in rows:
-            for side, blob in zip(frame["side"], frame["blob"], strict=True):
-                sides[side].append(from_blob(blob))
-        left, _ = (pa.concat_tables(tables).combine_chunks() for tables in sides)
+        left, _ = sides_of(rows)
         yield pd.DataFrame({"blob": [to_blob(left)]})
 
     def close(self) -> None:

@@ -81,8 +81,8 @@ def test_the_report_of_the_demo(browser: Any, demo: str, width: int, screenshots
 
 
 @PIXELS
-def test_the_live_page_shows_what_is_new_and_keeps_its_place(browser: Any, width: int) -> None:
-    batches = iter(range(2, 1000))
+def test_the_live_page_shows_what_is_new_and_keeps_its_place(browser: Any, width: int, screenshots: Path) -> None:
+    batches = iter(range(30, 1000))
     live = LivePage(lambda: report(next(batches)))
     live.start()
     try:
@@ -95,6 +95,11 @@ def test_the_live_page_shows_what_is_new_and_keeps_its_place(browser: Any, width
             page.wait_for_function("document.querySelectorAll('figure.plot svg').length > 5")
             assert page.evaluate("window.scrollY") == 700
             check(page, width)
+            height = 1000 if width == DESK else 1400
+            page.screenshot(
+                path=screenshots / f"live-{width}.png",
+                clip={"x": 0, "y": 0, "width": width, "height": height}, full_page=True,
+            )  # fmt: skip
             live.stop()
             page.wait_for_function("document.title.endsWith('(no longer served)')")
             page.said.clear()  # the browser itself says that nobody answered

@@ -12,11 +12,12 @@ import pytest
 
 from streamjoin.plan.relation import Join
 from streamjoin.reporting.charts import Line, Plot
+from streamjoin.reporting.measured import flat
 from streamjoin.reporting.over_time import POINTS, Names, plots_of
 from streamjoin.reporting.page import Section, Table, page
 from streamjoin.reporting.report import Report, ReportedPlan
 from tests.plan.trees import lowered, stream
-from tests.reporting.making import micro_batch, plan, report
+from tests.reporting.making import figures, micro_batch, plan, report
 
 EVIL = '</script><img src="https://example.org/x.png" onerror="alert(1)">'
 
@@ -66,7 +67,8 @@ def test_a_page_shows_what_the_query_has() -> None:
 
     everything = plots(report().html())
     for title in ("Throughput", "Latency from arrival to sink", "State: rows", "State: bytes", "Late rows", "Lag",
-                  "Recall", "Urgent rows", "Backlog of the sources", "State: sorted runs"):  # fmt: skip
+                  "Recall", "Urgent rows", "Backlog of the sources", "State: sorted runs",
+                  "State: spills and merges"):  # fmt: skip
         assert title in everything
     plain = plots(replace(report(), batches=tuple(micro_batch(number) for number in range(4))).html())
     assert "Throughput" in plain
@@ -119,15 +121,35 @@ def test_rows_that_left_at_the_end_are_rows_out() -> None:
     assert "Finished: 34 of the rows out had still been held" in text
 
 
-def test_rows_of_several_calls_are_called_so() -> None:
-    calls = tuple(ReportedPlan(plan(), {name: 0}) for name in ("streamjoin-1", "streamjoin-2"))
-    assert "<span>rows in, all calls</span>" in report(3, plans=calls).html()
+def test_rows_that_one_call_hands_to_another_neither_come_in_nor_go_out() -> None:
+    """The first call hands its 400 rows to the second, which reads 1,000 rows of its own beside them."""
+    first = dict(flat(figures(0, between={"in": 0, "out": 400}), "join-1"))
+    second = dict(flat(figures(0, rows_in=1400, rows_out=70, between={"in": 400, "out": 0}), "join-2"))
+    both = replace(micro_batch(0), figures=first | second)
+    assert (both.total("rows_in"), both.total("rows_out")) == (2000, 70)
+    again = both.followed_by(replace(both, first=1, last=1))
+    assert (again.total("rows_in"), again.total("rows_out")) == (4000, 140)
+    calls = tuple(ReportedPlan(plan(), {name: 0}) for name in ("join-1", "join-2"))
+    made = replace(report(plans=calls), batches=(both,))
+    assert made.figures()["rows_out"] == [70.0]
+    assert "<b>2,000</b><span>rows in</span>" in made.html()
+    assert "<b>70</b><span>rows out</span>" in made.html()
+
+
+def test_spills_and_merges_are_told_per_micro_batch() -> None:
+    drawn = plots(report(4))["State: spills and merges"]
+    assert {line.label: [y for _, y in line.points] for line in drawn.lines} == {
+        "spills": [1, 1, 1, 1], "merges": [1, 2, 1, 2],
+    }  # fmt: skip
+    plain = replace(report(), batches=tuple(micro_batch(number) for number in range(4)))
+    assert [line.label for line in plots(plain)["State: spills and merges"].lines] == ["merges"]
 
 
 def test_the_plan_has_rates_on_its_edges_and_says_how_latency_is_defined() -> None:
     text = report(2).html()
     # 600 + 610 rows of source 0, from the begin of the first to the end of the second micro-batch: 3.5 seconds.
     assert "1,210 rows, 346/s" in text
+    assert "1,000 rows, 286/s" in text, "from the first stage to the second"
     assert "Spark&#x27;s last look at the sources before" in text
     assert text.count('class="narrow"') == 1
 

@@ -97,6 +97,20 @@ def test_figures_count_one_micro_batch_and_say_how_far_each_input_is() -> None:
     assert stage.figures()["purged"] == 0
 
 
+def test_merges_are_counted_in_the_micro_batch_that_makes_them_and_not_again_after_a_restart() -> None:
+    config = joining(Slack(2), Slack(0))
+    stage = config.build(0)
+    merges = []
+    for number in range(3):
+        list(stage.take([rows(0, (number, number, 50)), told(0, number)]))
+        merges.append(stage.figures()["merges"])
+    assert merges == [0, 1, 1], "the second run joins the first, and the third both"
+    again = config.build(0)
+    again.restore(stage.snapshot())
+    list(again.take([]))
+    assert (again.figures()["merges"], again.figures()["spills"]) == (0, 0)
+
+
 # What is there before ------------------------------------------------------------------------------------------------
 
 

@@ -316,9 +316,18 @@ def test_a_join_of_a_join(spark: SparkSession, tmp_path: Path) -> None:
         return counted(frame.where("first_id >= 0"))
 
     expected = without_closing(joined(False))
-    source.run(joined(True))
+    query = source.start(joined(True))
+    query.awaitTermination()
     written = spark.read.schema(joined(True).schema).parquet(str(source.out))
     assert without_closing(written) == expected
+    figures = [sj.from_progress(progress) for progress in query.recentProgress]
+    assert sum(each["rows_out"] for each in figures) == written.count(), "not those that the first hands to the second"
+    read = [source.frame(number, streaming=False).count() for number in (0, 1, 0)]
+    assert sum(each["rows_in"] for each in figures) == sum(read)
+    between = [[join["between"] for join in each["joins"].values()] for each in figures]
+    handed = sum(first["out"] for first, _ in between)
+    assert handed == sum(second["in"] for _, second in between) > 0
+    assert not any(first["in"] or second["out"] for first, second in between)
 
 
 def test_how_late_results_are_does_not_depend_on_their_names(spark: SparkSession, tmp_path: Path) -> None:

@@ -86,15 +86,18 @@ def test_what_ends_before_progress_leaves_while_the_stream_runs(spark: SparkSess
 
 
 def test_late_rows_are_counted_or_fail_and_lateness_must_be_said(spark: SparkSession, tmp_path: Path) -> None:
-    text, source = "SELECT COUNT(*) AS n FROM R [RANGE 5 SECONDS]", Source(spark, tmp_path)
+    text = "SELECT COUNT(*) AS n FROM (SELECT DISTINCT k FROM R [RANGE 5 SECONDS]) AS keys"
+    source = Source(spark, tmp_path)
     source.add([[row(1, 0, 100)], []])
     source.add([[row(2, 0, 20), row(3, 0, 101)], []])
     with pytest.raises(sj.CallError, match="how late rows of stream R may be"):
         sj.cql(spark, text, R=source.frame(0, streaming=True))
-    frame = query(spark, text, source.frames(streaming=True), 1)
-    running = source.start(frame)
+    running = source.start(query(spark, text, source.frames(streaming=True), 2))
     running.awaitTermination()
-    assert sum(sj.from_progress(each)["late"] for each in running.recentProgress) == 1
+    figures = [sj.from_progress(each) for each in running.recentProgress]
+    assert sum(each["late"] for each in figures) == 1
+    passed = [rows for each in figures for join in each["joins"].values() for rows in join["rows_on"].values()]
+    assert sum(passed) == 1, "one key, whose life goes on, from stage to stage"
     other = Source(spark, tmp_path / "other")
     other.add([[row(1, 0, 100)], []])
     other.add([[row(2, 0, 20)], []])

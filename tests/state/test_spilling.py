@@ -117,6 +117,7 @@ def test_merged_runs_are_in_the_order_of_a_merge_in_memory_and_files_that_are_go
     (kept,) = area.kept
     assert isinstance(kept.run, SpilledRun)
     assert kept.run.level == 1
+    assert (area.spills, area.merges) == (FAN_IN, 1)
     assert ids(kept.run.rows.payload.combine_chunks()) == [number for _, _, number in sorted(everything)]
     purge(area, 1)
     assert {file.name.partition(".")[0] for file in tmp_path.iterdir()} == {kept.run.id}

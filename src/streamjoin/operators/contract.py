@@ -124,10 +124,11 @@ class Configuration(Protocol):
 
 @dataclass(frozen=True)
 class Footprint:
-    """What an operator keeps: rows, bytes, in how many runs or parts; and how many rows it has purged so far.
+    """What an operator keeps: rows, bytes, in how many runs or parts; and what it has done so far: rows purged, times
+    that rows left memory for files (`spills`), and runs made of others (`merges`).
 
     >>> Footprint(2, 80, 1) + Footprint(1, 40, 1, purged=7)
-    Footprint(rows=3, nbytes=120, runs=2, purged=7, spilled=0)
+    Footprint(rows=3, nbytes=120, runs=2, purged=7, spilled=0, spills=0, merges=0)
     """
 
     rows: int = 0
@@ -135,6 +136,8 @@ class Footprint:
     runs: int = 0
     purged: int = 0
     spilled: int = 0  # of the bytes, those that are not in memory
+    spills: int = 0
+    merges: int = 0
 
     def __add__(self, other: Footprint) -> Footprint:
         return Footprint(
@@ -143,6 +146,8 @@ class Footprint:
             self.runs + other.runs,
             self.purged + other.purged,
             self.spilled + other.spilled,
+            self.spills + other.spills,
+            self.merges + other.merges,
         )
 
 

@@ -181,16 +181,20 @@ class EdgeTask:
 
     edge: Edge
 
-    def packets(self, tables: Iterable[pa.Table]) -> Iterator[Packet]:
-        """Packets of elements, and those that travelled among them."""
-        target = self.edge.target
+    def packets(self, tables: Iterable[pa.Table], *, told: bool = False) -> Iterator[Packet]:
+        """Packets of elements, and those that travelled among them; if that is to be `told`, also how many rows."""
+        target, rows = self.edge.target, 0
         assert target is not None
         for table in tables:
             for packet in reports_of(table):
                 if packet.kind in ("late", "invalid"):
+                    rows += packet.table.num_rows
                     yield packet
                 else:
                     yield from target.everywhere(packet.kind, packet.content)
             elements = elements_of(table, names_of(self.edge.result))
             if len(elements):
+                rows += len(elements)
                 yield from target.rows(elements)
+        if told and rows:
+            yield Packet(0, self.edge.channel, "figures", {"rows_on": rows})

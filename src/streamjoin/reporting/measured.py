@@ -23,7 +23,11 @@ import numpy as np
 
 MOST: Final = 2000  # micro-batches of a query that are kept
 # Figures that count what happened in a micro-batch. All others say how things are when it ends.
-COUNTED: Final = frozenset({"rows_in", "rows_out", "rows_of", "late", "invalid", "ghosts", "purged", "seconds"})
+COUNTED: Final = frozenset({
+    "rows_in", "rows_out", "rows_of", "rows_on", "between", "late", "invalid", "ghosts", "purged", "spills", "merges",
+    "seconds",
+})  # fmt: skip
+BETWEEN: Final = {"rows_in": ("between", "in"), "rows_out": ("between", "out")}
 COUNTED_PAIRS: Final = frozenset({("urgent", "rows")})
 
 
@@ -61,8 +65,10 @@ class MicroBatch:
         return 0.0 if self.unseen is None else self.total("rows_in")
 
     def total(self, name: str) -> float:
-        """A figure, summed over the joins."""
-        return sum(value for key, value in self.figures.items() if key[1:] == (name,))
+        """A figure, summed over the joins. Rows that one call hands to another neither come in nor go out."""
+        rows = sum(value for key, value in self.figures.items() if key[1:] == (name,))
+        between = BETWEEN.get(name)
+        return rows - sum(value for key, value in self.figures.items() if between and key[1:] == between)
 
     def latency(self, share: float) -> float | None:
         """How long it took at most for so many of its rows, from arrival to the sink; None if that is not known."""

@@ -133,6 +133,10 @@ def _state(history: History) -> Iterator[Plot]:
     size = history.own("state_bytes", word="all" if spilled else "")
     yield _plot(history, "State: bytes", "bytes", [*size, *spilled], numbers="~s")
     yield _plot(history, "State: sorted runs", "runs", history.own("state_runs"), "What is merged falls to one run.")
+    spills = _with_values(history.own("spills", word="spills", counted=True))
+    merges = _with_values(history.own("merges", word="merges", counted=True))
+    words = "Times that rows left memory for files, and sorted runs that were made of others; over all buckets."
+    yield _plot(history, "State: spills and merges", "per micro-batch", [*spills, *merges], words)
 
 
 def _lateness(history: History, unit: str) -> Iterator[Plot]:

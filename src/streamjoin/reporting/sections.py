@@ -28,13 +28,11 @@ def lead_of(report: Report) -> list[Part]:
         return [*parts, "No micro-batch is over yet."]
     first, last = report.batches[0], report.batches[-1]
     known = latencies(report.batches, (0.5, 0.99))
-    # Rows that one call hands to the next go into that too: nobody can tell them apart here.
-    several = ", all calls" if len(report.plans) > 1 else ""
     rows_out = sum(batch.total("rows_out") for batch in report.batches) + (report.held or 0)
     tiles = [
         (f"{last.last - first.first + 1:,}", "micro-batches"),
-        (_total(report, "rows_in"), f"rows in{several}"),
-        (f"{rows_out:,.0f}", f"rows out{several}"),
+        (_total(report, "rows_in"), "rows in"),
+        (f"{rows_out:,.0f}", "rows out"),
         (_total(report, "late"), "late rows"),
         (f"{last.total('state_rows'):,.0f}", "rows kept now"),
         (in_bytes(last.total("state_bytes")), "state now"),
@@ -99,8 +97,9 @@ def _drawn(report: Report, reported: ReportedPlan) -> Html:
         seconds = max(1e-3, report.batches[-1].ended - report.batches[0].began)
         for name, number in reported.stages.items():
             stage = reported.stage(number)
-            sources = {key[2] for batch in report.batches for key in batch.figures if key[:2] == (name, "rows_of")}
-            rates |= {int(each): _flow(_sum(report, (name, "rows_of", each)), seconds) for each in sources}
+            told = ((name, "rows_of"), (name, "rows_on"))  # of sources, and between stages
+            flows = {key for batch in report.batches for key in batch.figures if key[:2] in told}
+            rates |= {int(key[2]): _flow(_sum(report, key), seconds) for key in flows}
             leaving = _sum(report, (name, "rows_out"))
             if stage.outlet.leaves != "passed on":
                 rates[stage.outlet.way.channel] = _flow(leaving, seconds)

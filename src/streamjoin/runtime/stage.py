@@ -31,6 +31,8 @@ from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.recall_figures import KEPT
 from streamjoin.state import Blobs, Snapshot, table_to_bytes
 
+# Figures of a footprint that count what was done, not what there is.
+DONE: Final = ("purged", "spills", "merges")
 # Of a stage with a budget whose inputs have ended: what comes goes on when it is this part of the budget.
 PIECES: Final = 16
 
@@ -143,11 +145,9 @@ class RunningStage:
 
     def _count_anew(self) -> None:
         self.outlet.rows_out = self.intake.late = 0
-        self.before = {
-            "ghosts": self.fragment.figure("ghosts"),
-            "purged": self.fragment.footprint.purged,
-            **self._probed(),
-        }
+        footprint = self.fragment.footprint
+        done = {name: getattr(footprint, name) for name in DONE}
+        self.before = {"ghosts": self.fragment.figure("ghosts"), **done, **self._probed()}
 
     def _probed(self) -> dict[str, int]:
         """Whom rows of joins of many inputs have asked so far."""
@@ -163,7 +163,7 @@ class RunningStage:
         figures = {
             "late": self.intake.late,
             "ghosts": self.fragment.figure("ghosts") - self.before.get("ghosts", 0),
-            "purged": footprint.purged - self.before.get("purged", 0),
+            **{name: getattr(footprint, name) - self.before.get(name, 0) for name in DONE},
             "state_rows": footprint.rows,
             "state_bytes": footprint.nbytes,
             "state_runs": footprint.runs,
@@ -171,8 +171,9 @@ class RunningStage:
         }
         figures |= {name: count - self.before.get(name, 0) for name, count in self._probed().items()}
         # What Spark computes with once more is counted where it has dropped some.
-        if self.config.outlet.leaves != "passed on" and not isinstance(self.config.outlet.way, ToFrame):
-            figures["rows_out"] = self.outlet.rows_out
+        if not isinstance(self.config.outlet.way, ToFrame):
+            passed_on = self.config.outlet.leaves == "passed on"
+            figures["rows_on" if passed_on else "rows_out"] = self.outlet.rows_out
         newest = self.intake.newest
         for number, each in enumerate(self.config.inputs):
             if any(channel.follows for channel in each.channels):

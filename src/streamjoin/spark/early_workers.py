@@ -30,8 +30,8 @@ def start_workers(session: SparkSession) -> Thread | None:
     load by themselves what they need.
     """
     context = context_of(session)
-    if context is None or not str(context.master).startswith("local"):
-        return None
+    if context is None or str(context.applicationId) in _begun or not str(context.master).startswith("local"):
+        return None  # asking the JVM for its settings costs every later call
     if context.getConf().get("spark.python.daemon.module", "") != DAEMON:
         return None
     with _lock:

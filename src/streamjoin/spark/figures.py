@@ -4,11 +4,15 @@ Each stage sends one row of figures per bucket and micro-batch beside its result
 
     rows_in, rows_out, late             rows; marked ones count as leaving too
     rows_of                             those of rows_in by the number of their source
+    rows_on                             rows that one stage of a call handed to another, by the number of the channel
+    between                             of rows_in (`in`) and rows_out (`out`), those that one call of a query handed to
+                                        another: they neither come into the query nor leave it
     invalid                             rows without time, or ending before they begin; also where they take nobody
     ghosts                              rows that end where they begin, and are in no snapshot
     purged                              rows that nobody can meet any more
     state_rows, state_bytes, state_runs what is kept after the micro-batch, over all buckets
     spilled_bytes                       of state_bytes, those that lie in files
+    spills, merges                      times that rows left memory for files, and sorted runs made of others
     progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
                                         whatever an integer counts) that is behind the newest row of any input
     recall                              with a recall target: the `target`, the recall that is `expected`, and per
@@ -33,7 +37,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Final, Literal
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.algebra import TimeAxis
@@ -47,9 +51,9 @@ from streamjoin.spark.told import knowing
 PREFIX: Final = "streamjoin-"
 COUNTS: Final = (
     "rows_in", "rows_out", "late", "invalid", "ghosts", "purged", "state_rows", "state_bytes", "state_runs",
-    "spilled_bytes",
+    "spilled_bytes", "spills", "merges",
 )  # fmt: skip
-OF_SOURCE: Final = "rows_of_"
+OF_SOURCE, ONWARDS = "rows_of_", "rows_on_"
 STEPS: Final = ("pack", "read", "join", "write")
 _SUMMED: Final = (*COUNTS, *(f"{step}_us" for step in STEPS))
 # Of a recall target: the same in all buckets, and summed over them.
@@ -70,7 +74,7 @@ class Figures:
         axis: TimeAxis | None,
         inputs: int = 2,
         *,
-        sources: Sequence[int] = (),
+        sources: Mapping[int, Sequence[str]] | None = None,
         target: bool = False,
         prioritised: bool = False,
         joins_of_many: Sequence[int] = (),
@@ -83,22 +87,27 @@ class Figures:
         self.probing = [
             probing_figure(join, name) for join, inputs in enumerate(joins_of_many) for name in figure_names(inputs)
         ]
-        self.sources = sources  # the channels of those that the join reads itself
+        # By the channels of those that the join reads itself: the names of the figures of those that they come from.
+        self.sources = sources or {}
 
-    def observed(self, packed: DataFrame, part: Part) -> DataFrame:
-        """The packed output of a part of the join, without the figures, which have been observed.
+    def observed(self, packed: DataFrame, part: Part, onwards: Sequence[int] = ()) -> DataFrame:
+        """The packed output of a part of the join, without the figures, which have been observed. `onwards`: channels
+        from one stage to another whose rows are counted here.
 
         They do not cross the next exchange: they say how long things took, and what a task sends must not depend on
         that, so that a task that is run again sends the same.
         """
         summed = (*self.summed, *(self.probing if part == "join" else ()))
-        schema = ", ".join(f"{name} bigint" for name in (*summed, *self.alike, *self.times, *self.lags))
+        names = (*summed, "rows_on", *self.alike, *self.times, *self.lags)
+        schema = ", ".join(f"{name} bigint" for name in names)
         told = F.from_json(F.when(F.col("kind") == "figures", F.col("blob").cast("string")), schema)
         metrics = [F.sum(f"figures.{name}").alias(name) for name in summed]
         metrics += [F.max(f"figures.{name}").alias(name) for name in (*self.alike, *self.times, *self.lags)]
-        for channel in self.sources if part == "pack" else ():
-            own = F.when(F.col("channel") == channel, F.col("figures.rows_in"))
-            metrics.append(F.sum(own).alias(f"{OF_SOURCE}{channel}"))
+        metrics += [_by(channel, "rows_on").alias(f"{ONWARDS}{channel}") for channel in onwards]
+        if part == "pack":
+            metrics += [_by(channel, "rows_in").alias(f"{OF_SOURCE}{channel}") for channel in self.sources]
+            fed_by = {channel: list(names) for channel, names in self.sources.items() if names}
+            metrics += [F.max(F.lit(json.dumps(fed_by))).alias("fed_by")] if fed_by else []
         metrics += [F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")]
         frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
         return knowing(frame.drop("figures").where("kind != 'figures'"), PACKED_SCHEMA)
@@ -106,6 +115,10 @@ class Figures:
     def counted(self, rows: DataFrame) -> DataFrame:
         """The rows that leave after all, where Spark drops some of a join's results."""
         return rows.observe(f"{self.name}-filter", F.count(F.lit(1)).alias("rows_out"))
+
+
+def _by(channel: int, name: str) -> Column:
+    return F.sum(F.when(F.col("channel") == channel, F.col(f"figures.{name}")))
 
 
 @says_what_fits
@@ -133,9 +146,31 @@ def from_progress(progress: Any) -> dict[str, Any]:
         if name.startswith(PREFIX):
             parts[name.rpartition("-")[0]].append(_metrics(metrics))
     joins = {name: _figures(parts[name]) for name in sorted(parts, key=_number)}
-    totals = {count: sum(join[count] for join in joins.values()) for count in ("rows_in", "rows_out", "late")}
+    _tell_between(joins, parts)
+    totals = {
+        "rows_in": sum(join["rows_in"] - join["between"]["in"] for join in joins.values()),
+        "rows_out": sum(join["rows_out"] - join["between"]["out"] for join in joins.values()),
+        "late": sum(join["late"] for join in joins.values()),
+    }
     milliseconds = (told.get("durationMs") or {}).get("triggerExecution", 0)
     return {"batch": told.get("batchId"), "seconds": milliseconds / 1000, **totals, "joins": joins}
+
+
+def _tell_between(joins: dict[str, Any], parts: Mapping[str, list[Mapping[str, Any]]]) -> None:
+    """What one call of the query handed to another. Names of other queries say nothing: columns of a frame may have
+    been written by one, and read by this one.
+    """
+    fed_by = {
+        name: {int(channel): set(names) & joins.keys() for channel, names in json.loads(part["fed_by"]).items()}
+        for name, mine in parts.items()
+        for part in mine
+        if part.get("fed_by")
+    }
+    read = {each for channels in fed_by.values() for names in channels.values() for each in names}
+    for name, join in joins.items():
+        inside = [channel for channel, names in fed_by.get(name, {}).items() if names]
+        rows = sum(join["rows_of"].get(channel, 0) for channel in inside)
+        join["between"] = {"in": rows, "out": join["rows_out"] if name in read else 0}
 
 
 def _number(name: str) -> int:
@@ -151,8 +186,9 @@ def _figures(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
         return next((part[name] for part in parts if part.get(name) is not None), None)
 
     figures: dict[str, Any] = {count: total(count) for count in COUNTS}
-    sources = sorted({name for part in parts for name in part if name.startswith(OF_SOURCE)})
-    figures["rows_of"] = {int(name.removeprefix(OF_SOURCE)): total(name) for name in sources}
+    for flow, prefix in (("rows_of", OF_SOURCE), ("rows_on", ONWARDS)):
+        names = sorted({name for part in parts for name in part if name.startswith(prefix)})
+        figures[flow] = {int(name.removeprefix(prefix)): total(name) for name in names}
     axis = known("axis")
     inputs = max(2, len({name for part in parts for name in part if name.startswith("progress_")}))
     figures["progress"] = [_moment(known(f"progress_{number}"), axis) for number in range(inputs)]

@@ -81,6 +81,12 @@ def stage_of(figures: str) -> tuple[PhysicalPlan, int] | None:
     return _stages.get(figures)
 
 
+def figures_behind(schema: StructType) -> tuple[str, ...]:
+    """The names under which figures are told of the calls that a frame with these columns comes from."""
+    plans = [made.plan for made in map(plan_by_mark, schema.fields) if made is not None]
+    return tuple(name for name, (plan, _) in _stages.items() if any(plan is each for each in plans))
+
+
 def _urgent(plan: CallPlan, column: str) -> dict[str, bool]:
     return {PRIORITY: True} if plan.prioritised and column == plan.plan.sink.shape.priority else {}
 

@@ -60,8 +60,8 @@ def configure(builder: Any) -> Any:
     That is: state in RocksDB, larger pieces for Python, workers that run this Python (`PYSPARK_PYTHON`, where it is not
     set). Where the master is local, as it is when nobody names one, also: as many shuffle partitions as tasks run at
     once, a quarter of the memory for the driver, workers that start with all loaded, and Java's classes from an archive
-    that the first session leaves in `~/.cache/streamjoin` (`spark.driver.extraJavaOptions`). A cluster has its own answers
-    to these; see the guide to deploying.
+    that the first session leaves in `~/.cache/streamjoin` (`spark.driver.extraJavaOptions`). A cluster has its own
+    answers to these; see the guide to deploying.
 
     >>> from pyspark.sql import SparkSession
     >>> import streamjoin as sj

@@ -37,6 +37,8 @@ class Spilling:
     store: RunStore
     share: int
     gone: list[StoredRun] = field(default_factory=list)  # to be removed with the next purge
+    spills: int = 0  # times that runs have left memory
+    merges: int = 0  # of runs in the store
 
     def tidied(self, kept: Sequence[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
         """The same runs by the law, when progress is here; `heard`: how many times ends have become known by now."""
@@ -50,6 +52,7 @@ class Spilling:
         if sum(each.run.rows.nbytes for each in here) > self.share:
             here = [each for each in here if not each.all_expired(progress)]
             if here:
+                self.spills += 1
                 there += self._merged(here, matching, progress, heard)
             here = []
         else:
@@ -60,12 +63,14 @@ class Spilling:
         """Runs in the store, merged by the law."""
         while (first := self._block(there, matching)) is not None:
             block = there[first : first + FAN_IN]
+            self.merges += 1
             together = self._merged(block, matching, progress, heard)
             there = [*there[:first], *together, *there[first + FAN_IN :]]
         rows = sum(len(each.run) for each in there)
         expired = [_expired(each, progress) for each in there]
         if 2 * sum(expired) > rows:
             worst = max(range(len(there)), key=lambda at: expired[at])
+            self.merges += 1
             anew = self._merged([there[worst]], matching, progress, heard)
             there = [*there[:worst], *anew, *there[worst + 1 :]]
         return there

@@ -56,6 +56,7 @@ class SweepArea:
     heard: int = 0  # how many times ends have become known
     late_ends: list[LateEnds] = field(default_factory=list)
     spilling: Spilling | None = None  # where runs go that do not fit into memory
+    merged: int = 0  # runs that were made of others in memory
 
     @property
     def rows(self) -> int:
@@ -76,6 +77,16 @@ class SweepArea:
     def spilled_nbytes(self) -> int:
         """Those of them that are not in memory."""
         return sum(kept.run.stored.nbytes for kept in self.kept if isinstance(kept.run, SpilledRun))
+
+    @property
+    def spills(self) -> int:
+        """How many times runs have left memory since the area was built."""
+        return 0 if self.spilling is None else self.spilling.spills
+
+    @property
+    def merges(self) -> int:
+        """How many runs have been made of others since then, in memory and in the store."""
+        return self.merged + (0 if self.spilling is None else self.spilling.merges)
 
     @property
     def holder_nbytes(self) -> int:
@@ -179,7 +190,10 @@ class SweepArea:
 
     def _tidy(self, progress: int) -> None:
         tidy = tidied if self.spilling is None else self.spilling.tidied
-        self.kept = tidy(self.kept, self.matching, progress, self.heard)
+        before = self.kept
+        self.kept = tidy(before, self.matching, progress, self.heard)
+        known = {id(kept) for kept in before}  # the others have been made just now
+        self.merged += sum(id(kept) not in known and not isinstance(kept.run, SpilledRun) for kept in self.kept)
 
     def _portions(self, kept: Kept, rows: Indices) -> Iterator[Indices]:
         """Rows of a run, as many at a time as may be in memory."""

@@ -184,7 +184,9 @@ class RunningPmj(Operator):
         rows = self._rows()
         spilled = sum(each.nbytes for each in self.generations)
         nbytes = spilled + self.nbytes + sum(sum(each.sizes) for each in self.generations if not each.nbytes)
-        return Footprint(sum(rows), int(nbytes), self.inputs * len(self.generations), spilled=spilled)
+        spills, merges = self.figures["generations"], self.figures["merges"]
+        runs = self.inputs * len(self.generations)
+        return Footprint(sum(rows), int(nbytes), runs, spilled=spilled, spills=spills, merges=merges)
 
     def snapshot(self) -> Snapshot:
         makers: dict[str, Any] = {}

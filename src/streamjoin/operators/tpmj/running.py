@@ -159,7 +159,8 @@ class RunningTpmj(Operator):
         runs = [run for group in groups for run in group.runs]
         # Of files the bytes are known, of what is in memory about.
         nbytes = self.lists.nbytes + sum(run.pages.nbytes or run.nbytes for run in runs)
-        return Footprint(rows, int(nbytes), len(runs), spilled=self.tree.nbytes_on_disk)
+        spills, merges = self.figures["groups"], self.figures["merges"]
+        return Footprint(rows, int(nbytes), len(runs), spilled=self.tree.nbytes_on_disk, spills=spills, merges=merges)
 
     def kept_rows(self, number: int) -> int:
         return self.lists.rows(number) + sum(group.runs[number].rows for group in self.tree.groups)

@@ -25,7 +25,7 @@ from streamjoin.spark.calls.options import ROOM_TO_GROW, Options
 from streamjoin.spark.calls.prioritising import check_priority_is_said, check_urgent
 from streamjoin.spark.calls.sources import source_infos
 from streamjoin.spark.early_workers import start_workers
-from streamjoin.spark.marks import CallPlan, remember, uses_timers
+from streamjoin.spark.marks import CallPlan, figures_behind, remember, uses_timers
 from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.stream import StreamInterpreter
 from streamjoin.spark.session_check import check_session
@@ -64,7 +64,9 @@ class TreeCall:
             return remember(Interpreter(plan, frames, self.options.urgent).run(), made)
         stored = to_stored(plan)
         call = {"name": plan_name(stored), "plan": stored, "format": FORMAT}
-        return remember(StreamInterpreter(plan, frames, call, self.options.urgent).run(), made, call["name"])
+        fed_by = {name: figures_behind(part.schema) for name, part in self.inputs.items()}
+        result = StreamInterpreter(plan, frames, call, self.options.urgent, fed_by).run()
+        return remember(result, made, call["name"])
 
     def plan(self) -> tuple[PhysicalPlan, Leaving]:
         """How it runs, and what was asked of the lowering."""

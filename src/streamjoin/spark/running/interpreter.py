@@ -100,17 +100,22 @@ class Interpreter:
         else:
             edge = self.plan.edge_of(way.channel)
             assert edge is not None
-            self._edge(edge, stepped(named(out, edge.fields, hidden_fields(edge)), edge))
+            elements = stepped(named(out, edge.fields, hidden_fields(edge)), edge)
+            self._edge(edge, elements, told=self.tells(stage))
 
     def channels(self, stage: Stage) -> list[int]:
         """The channels that a stage reads."""
         return list(self.plan.feeders(stage))
 
-    def _edge(self, edge: Edge, elements: DataFrame) -> None:
+    def tells(self, stage: Stage) -> bool:
+        """Whether figures are told of what a stage does: of a batch nobody asks."""
+        return False
+
+    def _edge(self, edge: Edge, elements: DataFrame, *, told: bool) -> None:
         if edge.target is None:
             self.left[edge.channel] = self.counted(leaving(elements, self.plan.sink, edge))
             return
-        pack = PackEdge(edge, bucket_labels(edge.target.buckets))
+        pack = PackEdge(edge, bucket_labels(edge.target.buckets), told)
         rows = numbered(elements, edge.result, hidden_fields(edge))
         self.packed[edge.channel] = rows.mapInArrow(pack, PACKED_SCHEMA)
 

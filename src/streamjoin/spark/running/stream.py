@@ -48,9 +48,11 @@ class StreamInterpreter(Interpreter):
         frames: Mapping[str, DataFrame],
         call: dict[str, Any],
         urgent: Handler | None = None,
+        fed_by: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         super().__init__(plan, frames, urgent)
         self.call = call
+        self.fed_by = fed_by or {}  # of sources that are results of other calls, the names of those calls' figures
         self.figures: Figures | None = None  # of the last stage
 
     def pack_source(self, source: Source, target: Target) -> DataFrame:
@@ -73,13 +75,21 @@ class StreamInterpreter(Interpreter):
             target = any(isinstance(source.lateness, RecallSide) for source in self.plan.sources)
             prioritised = any(source.reading.priority is not None for source in self.plan.sources)
             sources = [c.number for each in stage.inputs for c in each.channels if c.from_source and not c.ended]
+            fed_by = {each.channel: self.fed_by.get(each.name, ()) for each in self.plan.sources}
             self.figures = Figures(
-                self.plan.axis, len(stage.inputs), sources=sources, target=target, prioritised=prioritised,
+                self.plan.axis,
+                len(stage.inputs),
+                sources={channel: fed_by[channel] for channel in sources},
+                target=target,
+                prioritised=prioritised,
                 joins_of_many=stage.joins_of_many,
-            )  # fmt: skip
+            )
             remember_stage(self.figures.name, self.plan, stage.number)
         streams, tables = self._split(stage, packed)
-        given = self.figures.observed(self.united(streams), "pack") if not court else self.united(streams)
+        given = self.united(streams)
+        if not court:
+            edges = [channel for channel in self.channels(stage) if self.plan.edge_of(channel) is not None]
+            given = self.figures.observed(given, "pack", edges)
         timers = self.plan.timers and any(c.from_source for each in stage.inputs for c in each.channels)
         processor = StageProcessor(
             stage, self.labels_after(stage), self.call, identity_of(self.plan, stage), idle_timer(stage, timers=timers),
@@ -92,12 +102,16 @@ class StreamInterpreter(Interpreter):
             "processingTime" if timers else "none",
             initialState=self.united(tables).groupBy("label") if tables else None,
         )
-        return self.unpacked(stage, self.figures.observed(done, "verdict" if court else "join"))
+        onwards = [stage.outlet.way.channel] if stage.outlet.packed else []
+        return self.unpacked(stage, self.figures.observed(done, "verdict" if court else "join", onwards))
 
     def _split(self, stage: Stage, packed: list[int]) -> tuple[list[int], list[int]]:
         """The channels that go on delivering, and those that are complete."""
         ended = {channel.number for each in stage.inputs for channel in each.channels if channel.ended}
         return [each for each in packed if each not in ended], [each for each in packed if each in ended]
+
+    def tells(self, stage: Stage) -> bool:
+        return not stage.complete
 
     def counted(self, rows: DataFrame) -> DataFrame:
         return rows if self.figures is None else self.figures.counted(rows)

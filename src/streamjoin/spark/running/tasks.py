@@ -62,13 +62,14 @@ class ReadElements:
 
 @dataclass(frozen=True)
 class PackEdge:
-    """Rows of elements to packed rows."""
+    """Rows of elements to packed rows. `told`: also how many, on a stream."""
 
     edge: Edge
     labels: tuple[int, ...]
+    told: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for packet in EdgeTask(self.edge).packets(collected(batches, self.edge.rows_after)):
+        for packet in EdgeTask(self.edge).packets(collected(batches, self.edge.rows_after), told=self.told):
             yield from pack(packet, self.labels)
 
 

@@ -174,7 +174,7 @@ class Bucket:
         self._look_after_work(known, clock)
         self._save(known, figures)
         took = {"read_us": read // 1000, "join_us": joining // 1000, "write_us": (perf_counter_ns() - began) // 1000}
-        yield from rows.add(Packet(known.bucket, 0, "figures", figures | took))
+        yield from rows.add(Packet(known.bucket, self.stage.outlet.way.channel, "figures", figures | took))
         yield from rows.end()
 
     def _load(self, bucket: int | None) -> tuple[Remembered, int]:
