@@ -81,11 +81,11 @@ def test_differential_a_query_goes_on_with_fewer_and_more_cores(spark: SparkSess
     (tmp_path / "job.py").write_text(JOB)
     data.write(tmp_path / "in", "moving", Shape(files=4, rows=40), late=False)
     live(tmp_path, "local[2]", 1)
-    assert sj.checkpoint(tmp_path / "checkpoint").buckets == 2
+    assert sj.checkpoint(tmp_path / "checkpoint").buckets == 4, "twice the cores of the first machine"
     live(tmp_path, "local[1]", 1)
     assert Checkpoint(tmp_path).committed() < 5, "something is left for the third machine"
     live(tmp_path, "local[4]", None)
-    assert sj.checkpoint(tmp_path / "checkpoint").buckets == 2
+    assert sj.checkpoint(tmp_path / "checkpoint").buckets == 4, "twice the cores of the first machine"
     difference = compare_query(spark, Kind("moved", joined), tmp_path)
     assert difference.equal, "\n".join(difference.describe())
     assert difference.rows > 100
