@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import streamjoin as sj
+from streamjoin.spark.calls.options import ROOM_TO_GROW
 from tests.conftest import ROOT
 from tests.deployments import Results, suite
 from tests.docs.test_documents import blocks_of
@@ -79,9 +80,10 @@ def test_a_cluster_with_the_package_in_an_archive(spark: SparkSession, here: Res
         )
     assert ran.returncode == 0, ran.stderr[-5000:]
     told = json.loads(ran.stdout.splitlines()[-1])
-    # As many partitions and buckets as both workers have cores: of our session, and of one of the user's own whose
-    # first call is made before any executor has come.
-    assert told["partitions"] == told["buckets"] == told["own buckets"] == sum(cores)
+    # As many partitions, and buckets of tables, as both workers have cores: of our session, and of one of the user's
+    # own whose first call is made before any executor has come.
+    assert told["partitions"] == told["own buckets"] == sum(cores)
+    assert told["buckets"] == ROOM_TO_GROW * sum(cores), "a stream by keys has room to grow"
     assert f'("spark.sql.shuffle.partitions", {sum(cores)})' in told["own hint"]
     assert len(told["found"]) == 2
     assert all("/shipped/streamjoin/" in path and str(tmp_path) in path for path in told["found"])
