@@ -95,7 +95,6 @@ def where_workers_find_it(spark: SparkSession, tasks: int) -> list[str]:
 
 
 def main(settings: dict[str, Any], folder: Path) -> None:
-    own = of_an_own_session(settings)
     spark = sj.session(**settings)
     told = {
         "results": suite(spark, folder),
@@ -103,8 +102,8 @@ def main(settings: dict[str, Any], folder: Path) -> None:
         "buckets": buckets_of(joined(Source(spark, folder), streaming=True, buckets=None)),
         "found": where_workers_find_it(spark, 4),
     }
-    print(json.dumps(told | own))
     spark.stop()
+    print(json.dumps(told | of_an_own_session(settings)))
 
 
 def of_an_own_session(settings: dict[str, Any]) -> dict[str, Any]:
