@@ -81,6 +81,8 @@ class PriorityCase:
 def draw(seed: int) -> PriorityCase:
     """The case of a seed."""
     rng = random.Random(seed)
+    if seed % 7 == 5:  # beside the others, so that what earlier seeds draw stays what it was
+        return _chosen(rng, seed, "chosen")
     kind = rng.choice(list(KINDS))
     return KINDS[kind](rng, seed, kind)
 
@@ -219,7 +221,6 @@ KINDS: dict[str, Callable[[random.Random, int, str], PriorityCase]] = {
     "join": _join,
     "interval": _interval,
     "as of": _as_of,
-    "chosen": _chosen,
     "many": _many,
     "nested": _nested,
 }

@@ -76,6 +76,10 @@ class Context:
     defaultParallelism: int  # noqa: N815
     master: str
 
+    def getConf(self) -> dict[str, str]:  # noqa: N802
+        """As a session has it that says how many cores it takes of a cluster."""
+        return {"spark.cores.max": str(self.defaultParallelism)}
+
 
 @dataclass
 class Session:
