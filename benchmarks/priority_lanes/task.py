@@ -162,6 +162,7 @@ def _told(table: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
 
 def measure(effort: Effort, say: Callable[[str], None]) -> Outcome:
     """Both ways in turn, over the same micro-batches; different results are an error."""
+    pa.set_cpu_count(1)  # a task has one core
     batches = micro_batches(effort.rows, effort.share, effort.batches)
     found: dict[str, list[Left]] = {PLAIN: [], WAVES: []}
     for number in range(effort.rounds):
