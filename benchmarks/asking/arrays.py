@@ -160,7 +160,7 @@ SIMILAR: Final = Command(
     (
         Question("sets", "similar sets of words, frames on local[2]", f"{FRAMES} of its set functions",
                  f"{similar.TARGET:g} times as fast", 6),
-        Question("growth", "similar sets, n doubled", "the prediction", _GROWTH_GOAL, 3),
+        Question("growth", "similar sets, n doubled", "the size before", "none: shown", 3),
         Question("boxes", "boxes in several dimensions, together", "one dimension after the other",
                  f"{similar.TARGET_BOXES:g} times as fast", 2),
     ),
