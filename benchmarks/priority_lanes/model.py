@@ -1,15 +1,20 @@
 """Lanes in virtual time: a micro-batch takes a + b * rows seconds, and begins as soon as the one before has ended.
 
-What it leaves out: that micro-batches of equal size differ, and that a source is looked at a little before its
+Micro-batches of equal size differ: each takes that much times a factor drawn around 1 (SPREAD, a declared tenth, not
+fitted to a run), and the model runs several times. What it leaves out: that a source is looked at a little before its
 micro-batch begins. It says which gain is there to be had, for the a and b of a machine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+SPREAD: Final = 0.1  # the standard deviation of the factor's logarithm
+DRAWS: Final = 8  # runs of the model
 
 
 @dataclass(frozen=True)
@@ -44,14 +49,23 @@ class Modelled:
     drain: float
 
 
-def modelled(a: float, b: float, load: Load, policy: Policy) -> Modelled:
+def drawn(a: float, b: float, load: Load, policy: Policy) -> Modelled:
+    """All runs of the model together; the drain is their mean."""
+    runs = [modelled(a, b, load, policy, spread=SPREAD, seed=seed) for seed in range(DRAWS)]
+    urgent, normal, batches = (
+        np.concatenate([getattr(run, name) for run in runs]) for name in ("urgent", "normal", "batches")
+    )
+    return Modelled(urgent, normal, batches, float(np.mean([run.drain for run in runs])))
+
+
+def modelled(a: float, b: float, load: Load, policy: Policy, *, spread: float = 0.0, seed: int = 0) -> Modelled:
     """Run until all rows have left.
 
     >>> steady = modelled(0.0, 0.001, Load(3, 1.0, 0, 100), Policy(False, None))
     >>> [round(float(wait), 3) for wait in steady.normal]
     [0.1, 0.1, 0.1]
     """
-    arrival = np.arange(load.steps) * load.step
+    arrival, rng = np.arange(load.steps) * load.step, np.random.default_rng(seed)
     urgent, normal = np.zeros(load.steps), np.zeros(load.steps)
     now, urgent_done, normal_done, batches = 0.0, 0, 0, []
     while normal_done < load.steps:
@@ -62,7 +76,7 @@ def modelled(a: float, b: float, load: Load, policy: Policy) -> Modelled:
         last = there if policy.limit is None else min(there, normal_done + policy.limit)
         last_urgent = there if policy.lanes else last
         rows = (last - normal_done) * load.normal + (last_urgent - urgent_done) * load.urgent
-        batches.append(a + b * rows)
+        batches.append((a + b * rows) * float(np.exp(rng.normal(0.0, spread))))
         now += batches[-1]
         urgent[urgent_done:last_urgent] = now
         normal[normal_done:last] = now

@@ -12,6 +12,7 @@ from rich.table import Table
 from benchmarks.environments import ROOT
 from benchmarks.plots import write_plots
 from benchmarks.priority_lanes.arrivals import STEP
+from benchmarks.priority_lanes.model import DRAWS
 from benchmarks.priority_lanes.overload import BATCH_SECONDS, FREE_RUN, LANES_RUN, LIMITED_RUN, Outcome
 from benchmarks.priority_lanes.waits import LaneRun, percentile
 from benchmarks.tables import new_table
@@ -47,7 +48,8 @@ def table_of(outcome: Outcome) -> Table:
         model = outcome.models[name]
         waits = [percentile(model.urgent, 50), percentile(model.urgent, 99), percentile(model.normal, 99), model.drain]
         median, longest = statistics.median(model.batches), percentile(model.batches, 99)
-        table.add_row("  the model", str(len(model.batches)), *_figures(median, longest, *waits), "", "", style="dim")
+        count = str(len(model.batches) // DRAWS)
+        table.add_row("  the model", count, *_figures(median, longest, *waits), "", "", style="dim")
     lag = max(run.lag for run in outcome.runs.values())
     table.caption = f"Rows came at most {lag:.2f} s later than the clock said; latencies count from when they came."
     return table

@@ -27,7 +27,7 @@ from benchmarks.priority_lanes.arrivals import (
     steps_of,
     write_files,
 )
-from benchmarks.priority_lanes.model import Load, Policy, modelled
+from benchmarks.priority_lanes.model import DRAWS, Load, Policy, drawn, modelled
 from benchmarks.priority_lanes.overload import FREE_RUN, LANES_RUN, LIMITED_RUN, Calibration, Outcome
 from benchmarks.priority_lanes.waits import Came, LaneBatch, LaneRun, check_same, percentile
 from streamjoin.cli import app
@@ -136,6 +136,13 @@ class TestModel:
             busy = 0.3 * len(left.batches) + 0.001 * 300 * 600
             assert left.batches.sum() == pytest.approx(busy)
 
+    def test_micro_batches_of_equal_size_differ_and_urgent_rows_wait_longer_for_it(self) -> None:
+        steady, several = (how(0.3, 0.001, self.load, Policy(True, 4)) for how in (modelled, drawn))
+        assert len(several.urgent) == DRAWS * len(steady.urgent)
+        full = steady.batches.max()
+        assert 1.1 * full < percentile(several.batches, 99) < 1.4 * full
+        assert percentile(steady.urgent, 99) < percentile(several.urgent, 99) < 1.4 * percentile(steady.urgent, 99)
+
 
 def batch(began: float, seconds: float, urgent: Came | None, normal: Came | None, checksum: int = 7) -> LaneBatch:
     results = sum(came.count for came in (urgent, normal) if came)
@@ -211,7 +218,7 @@ class TestOutcome:
         return Outcome(self.found, 0.6, {LANES_RUN: run(LANES_RUN), **others}, models)
 
     def test_the_limit_is_in_whole_steps_and_has_room_for_urgent_rows(self) -> None:
-        # A step has 29,700 normal rows, and 2,700 urgent ones arrive in 1.8 s.
+        # A step has 29,700 normal rows, and 2,100 urgent ones arrive in 1.4 s.
         assert self.found.limit == 4
         assert replace(self.found, limit_rows=2_700 + 5 * 29_700).limit == 5
         assert replace(self.found, limit_rows=10).limit == 1
