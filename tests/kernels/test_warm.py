@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -32,7 +33,8 @@ def uses():
                 found[name] = [sum(each.values()) for each in (value.stats.cache_hits, value.stats.cache_misses)]
     return found
 
-load_kernels()
+compiled = load_kernels()
+assert compiled == any(misses for _, misses in uses().values()), "it says whether something was compiled"
 print(json.dumps(uses()))
 """
 JOIN = """
@@ -68,6 +70,14 @@ def test_every_kernel_is_called_with_every_kind_of_number(monkeypatch: pytest.Mo
     assert set(called) == public
     for name in ("overlap_pairs", "band_pairs", "merge_order", "sort_order"):
         assert {"int64", "float64"} <= called[name], name
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_whoever_has_compiled_a_kernel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    warm.load_kernels()
+    assert not warm.load_kernels(), "all of them are there"
+    monkeypatch.setattr(warm, "_call_every_kernel", lambda: numba.njit(lambda number: number + 1)(1))
+    assert warm.load_kernels()
 
 
 def report(script: str) -> list[dict[str, list[int]]]:

@@ -1,11 +1,13 @@
 """Load every kernel for every kind of array it is called with, from numba's disk cache or by compiling it there.
 
-A process that has done this compiles nothing more; processes forked from it start warm.
+A process that has done this compiles nothing more; processes forked from it start warm. One that has compiled keeps the
+compiler's memory, hundreds of megabytes, and so do those that are forked from it.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba.core.event import install_recorder
 
 from streamjoin.kernels.aggregation import Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
@@ -45,8 +47,15 @@ from streamjoin.kernels.token_index import TokenIndex
 from streamjoin.kernels.within import within_pairs
 
 
-def load_kernels() -> None:
-    """Call every kernel once on next to nothing."""
+def load_kernels() -> bool:
+    """Load all of them. Whether some had to be compiled, because they were not on disk."""
+    with install_recorder("numba:compile") as compiled:
+        _call_every_kernel()
+    return bool(compiled.buffer)
+
+
+def _call_every_kernel() -> None:
+    """Once each, on next to nothing."""
     zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
     for kind in (np.int64, np.float64):
         lo, hi = zero.astype(kind), one.astype(kind)
