@@ -216,35 +216,3 @@ def test_urgent_rows_come_apart_and_the_others_are_not_copied_for_them() -> None
     assert np.shares_memory(arrived.batches[0].ts, others.table["__sj_ts"].to_numpy())
     alone = intake(*BOTH).take(packets[:1])
     assert (list(alone.urgent), list(alone.batches)) == ([0], [])
-
-
-# Urgent rows ---------------------------------------------------------------------------------------------------------
-
-
-def test_urgent_rows_come_apart_and_the_others_are_not_copied_for_them() -> None:
-    first = replace(batch([(1, 2), (3, 4)], ids=[1, 2]), priority=np.array([5, 7]))
-    both = replace(batch([(1, 2), (3, 4)], ids=[5, 6]), priority=np.array([0, 7]))
-    others = rows(0, 8, 9)
-    arrived = intake(*BOTH).take([Packet(0, 0, "rows", first.to_table()), others, Packet(0, 1, "rows", both.to_table())])
-    assert {number: ids(each) for number, each in arrived.urgent.items()} == {0: [1, 2], 1: [6]}
-    assert {number: ids(each) for number, each in arrived.batches.items()} == {0: [8, 9], 1: [5]}
-    assert all(each.priority is None for each in arrived.batches.values())
-    assert np.shares_memory(arrived.batches[0].ts, others.table["__sj_ts"].to_numpy())
-    alone = intake(*BOTH).take([Packet(0, 0, "rows", first.to_table())])
-    assert (list(alone.urgent), list(alone.batches)) == ([0], [])
-
-
-# Urgent rows ---------------------------------------------------------------------------------------------------------
-
-
-def test_urgent_rows_come_apart_and_the_others_are_not_copied_for_them() -> None:
-    first = replace(batch([(1, 2), (3, 4)], ids=[1, 2]), priority=np.array([5, 7]))
-    both = replace(batch([(1, 2), (3, 4)], ids=[5, 6]), priority=np.array([0, 7]))
-    others = rows(0, 8, 9)
-    arrived = intake(*BOTH).take([Packet(0, 0, "rows", first.to_table()), others, Packet(0, 1, "rows", both.to_table())])
-    assert {number: ids(each) for number, each in arrived.urgent.items()} == {0: [1, 2], 1: [6]}
-    assert {number: ids(each) for number, each in arrived.batches.items()} == {0: [8, 9], 1: [5]}
-    assert all(each.priority is None for each in arrived.batches.values())
-    assert np.shares_memory(arrived.batches[0].ts, others.table["__sj_ts"].to_numpy())
-    alone = intake(*BOTH).take([Packet(0, 0, "rows", first.to_table())])
-    assert (list(alone.urgent), list(alone.batches)) == ([0], [])

@@ -87,21 +87,3 @@ def test_urgent_rows_are_found_first_wherever_they_lie() -> None:
     put(area, batch([(0, 9)], ids=[40]))
     run = area.matching.sorted_run(batch([(0, 9)], ids=[1000]))
     assert [meeting.number for meeting in area.probe(run)] == [3, 0, 1, 2, 4], "others in the order in which they came"
-
-
-def test_urgent_rows_are_found_first_wherever_they_lie() -> None:
-    area = three_runs()
-    rows = batch([(0, 9)], ids=[30])
-    put(area, replace(rows, priority=np.array([4])))
-    put(area, batch([(0, 9)], ids=[40]))
-    run = area.matching.sorted_run(batch([(0, 9)], ids=[1000]))
-    assert [meeting.number for meeting in area.probe(run)] == [3, 0, 1, 2, 4], "others in the order in which they came"
-
-
-def test_urgent_rows_are_found_first_wherever_they_lie() -> None:
-    area = three_runs()
-    rows = batch([(0, 9)], ids=[30])
-    put(area, replace(rows, priority=np.array([4])))
-    put(area, batch([(0, 9)], ids=[40]))
-    run = area.matching.sorted_run(batch([(0, 9)], ids=[1000]))
-    assert [meeting.number for meeting in area.probe(run)] == [3, 0, 1, 2, 4], "others in the order in which they came"

@@ -190,16 +190,16 @@ class Fragment:
 
     def _enter(self, at: int, batches: Mapping[int, Batch]) -> Iterator[Output]:
         """A node's turn: what has waited for it, and rows of the stage's inputs."""
-        operator = self.operators[at]
-        for number, feed in enumerate(self.nodes[at].feeds):
-            if isinstance(feed, Inner):
-                yield from self._go_on((at, number), self.urgent)
-                yield from self._go_on((at, number), self.waiting)
-                continue
-            batch = batches.get(feed.input)
-            if batch is not None and len(batch):
+        operator, feeds = self.operators[at], self.nodes[at].feeds
+        for number, _ in enumerate(feeds):
+            yield from self._go_on((at, number), self.urgent)
+        for number, feed in enumerate(feeds):
+            batch = batches.get(feed.input) if isinstance(feed, Entry) else None
+            if isinstance(feed, Entry) and batch is not None and len(batch):
                 batch = batch if feed.groups is None else in_order(batch, feed.groups)
                 yield from self._emit(at, operator.on_batch(number, batch))
+        for number, _ in enumerate(feeds):  # last: they are many, and the rows of inputs meet urgent ones without them
+            yield from self._go_on((at, number), self.waiting)
 
     def _hurry(self, at: int) -> Iterator[Output]:
         """After a node's turn: what is urgent of its results passes all nodes above."""
