@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from streamjoin.algebra import FOREVER
 from streamjoin.operators import Multiplicity, Output, Results, Rows, RowWindow
 from streamjoin.operators.contract import Context, Footprint
 from streamjoin.operators.row_window import in_order
+from streamjoin.runtime import fragment as fragments
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import KEEP, Entry, Fragment, Inner, Node
 from streamjoin.state import Batch, Ends, Snapshot
@@ -125,6 +126,76 @@ def test_rows_that_other_buckets_decide_about_leave_by_the_last_node() -> None:
     nodes = [Node(wrong, (Entry(0),), NAMES), Node(Recording("two", []), (Inner(0, RowBinding(NAMES)),), NAMES)]
     with pytest.raises(AssertionError, match="leave by the last node"):
         list(Fragment(nodes, 0).run({}, {}, [1]))
+
+
+# Waves ---------------------------------------------------------------------------------------------------------------
+
+
+class Ranking(Recording):
+    """Passes rows on in two pieces, each with those that are urgent first: rows with odd ids become urgent here."""
+
+    def build(self, context: Context) -> Recording:
+        return self
+
+    def on_batch(self, number: int, rows: Batch) -> Iterator[Output]:
+        self.log.append((self.name, "rows", number, ids(rows)))
+        half = (len(rows) + 1) // 2
+        for some in (rows.part(0, half), rows.part(half, len(rows))):
+            numbers = np.array(ids(some), np.int64)
+            for which, priority in ((numbers % 2 == 1, 5), (numbers % 2 == 0, None)):
+                part = some.take(which)
+                own = None if priority is None else np.full(len(part), priority)
+                yield Results(part.payload, part.ts, part.te, priority=own)
+
+
+def waves(log: LOG) -> Fragment:
+    """Three operators, one above the other, each with an input of its own."""
+    nodes = [Node(Ranking("0", log), (Entry(0),), NAMES)]
+    nodes += [Node(Ranking(f"{n}", log), (Inner(n - 1, RowBinding(NAMES)), Entry(n)), NAMES) for n in (1, 2)]
+    return Fragment(nodes, 0, prioritised=True)
+
+
+def rows_of(numbers: list[int], priority: int | None = None) -> Batch:
+    rows = batch([(1, 2)] * len(numbers), ids=numbers)
+    return rows if priority is None else replace(rows, priority=np.full(len(rows), priority))
+
+
+def in_waves(log: LOG) -> list[int]:
+    """The ids that leave, in order, of a micro-batch that brings rows to all three."""
+    urgent = {0: rows_of([1, 3, 5], 5), 1: rows_of([11, 13], 5), 2: rows_of([21], 5)}
+    others = {0: rows_of([2, 7, 4, 9, 6]), 1: rows_of([12, 17, 14]), 2: rows_of([22, 24])}
+    left = waves(log).run(others, {}, [5, 5, 5], urgent)
+    return [number for each in left for number in ids(each.payload)]
+
+
+def test_waves_urgent_rows_then_the_others_node_by_node_and_what_became_urgent_after_each_turn() -> None:
+    log: LOG = []
+    left = in_waves(log)
+    heard = [entry for entry in log if entry[1] in ("rows", "progress")]
+    assert heard == [
+        # the urgent rows: each operator has them in one batch, however many pieces the one before made of them
+        ("0", "rows", 0, [1, 3, 5]), ("1", "rows", 0, [1, 3, 5]), ("1", "rows", 1, [11, 13]),
+        ("2", "rows", 0, [1, 3, 5, 11, 13]), ("2", "rows", 1, [21]),
+        # the others: what has become urgent in a turn passes all above before the next turn
+        ("0", "rows", 0, [2, 7, 4, 9, 6]), ("1", "rows", 0, [7, 9]), ("2", "rows", 0, [7, 9]),
+        ("1", "rows", 1, [12, 17, 14]), ("1", "rows", 0, [2, 4, 6]), ("2", "rows", 0, [17]),
+        ("2", "rows", 1, [22, 24]), ("2", "rows", 0, [12, 14, 2, 4, 6]),
+        # progress last
+        ("0", "progress", 0, 5), ("1", "progress", 0, 5), ("1", "progress", 1, 5), ("2", "progress", 0, 5),
+        ("2", "progress", 1, 5),
+    ]  # fmt: skip
+    assert left == [1, 3, 5, 11, 13, 21, 7, 9, 17, 22, 24, 12, 14, 2, 4, 6], "urgent ones first"
+
+
+def test_many_urgent_results_do_not_wait_for_the_end_of_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    log: LOG = []
+    wanted = sorted(in_waves(log))
+    monkeypatch.setattr(fragments, "URGENT_BYTES", 1)
+    straight: LOG = []
+    assert sorted(in_waves(straight)) == wanted
+    assert straight[:4] == [
+        ("0", "rows", 0, [1, 3, 5]), ("1", "rows", 0, [1, 3]), ("2", "rows", 0, [1]), ("2", "rows", 0, [3])
+    ]  # fmt: skip
 
 
 # Names ---------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -198,3 +199,20 @@ def test_a_clock_that_was_set_back_is_not_believed() -> None:
     heard(given, told(0, 10, clock=100), told(1, 10, clock=50))
     assert (given.clock, [channel.last for channel in given.channels.values()]) == (100, [100, 100])
     assert (given.has_seen(100), given.has_seen(101)) == (True, False)
+
+
+# Urgent rows ---------------------------------------------------------------------------------------------------------
+
+
+def test_urgent_rows_come_apart_and_the_others_are_not_copied_for_them() -> None:
+    first = replace(batch([(1, 2), (3, 4)], ids=[1, 2]), priority=np.array([5, 7]))
+    both = replace(batch([(1, 2), (3, 4)], ids=[5, 6]), priority=np.array([0, 7]))
+    others = rows(0, 8, 9)
+    packets = [Packet(0, 0, "rows", first.to_table()), others, Packet(0, 1, "rows", both.to_table())]
+    arrived = intake(*BOTH).take(packets)
+    assert {number: ids(each) for number, each in arrived.urgent.items()} == {0: [1, 2], 1: [6]}
+    assert {number: ids(each) for number, each in arrived.batches.items()} == {0: [8, 9], 1: [5]}
+    assert all(each.priority is None for each in arrived.batches.values())
+    assert np.shares_memory(arrived.batches[0].ts, others.table["__sj_ts"].to_numpy())
+    alone = intake(*BOTH).take(packets[:1])
+    assert (list(alone.urgent), list(alone.batches)) == ([0], [])

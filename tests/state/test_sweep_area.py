@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from streamjoin.algebra import FOREVER, NEVER
-from streamjoin.state import Matching, SweepArea
+from streamjoin.state import Batch, History, Matching, SweepArea
 from tests.state.areas import MATCHINGS, POOL, fates, kept_ids, purge, put
 from tests.state.making import batch, drawn, ids
 
@@ -144,3 +145,35 @@ def test_runs_that_are_kept_keep_their_names() -> None:
     put(area, batch([(0, 100)], ids=[50]))
     purge(area, 1)
     assert [kept.run.id == name for kept in area.kept] == [True, False]
+
+
+def urgent(rows: Batch) -> Batch:
+    return replace(rows, priority=np.full(len(rows), 3))
+
+
+def test_urgent_rows_have_runs_of_their_own() -> None:
+    """A few of them come before the others each time: those are copied no more often than without."""
+    ranked, plain = SweepArea(Matching()), SweepArea(Matching())
+    for number in range(40):
+        put(ranked, urgent(batch([(number, 100 + number)] * 2, ids=[100 * number, 100 * number + 1])))
+        others = batch([(number, 100 + number)] * 50, ids=range(100 * number + 2, 100 * number + 52))
+        for area in (ranked, plain):
+            put(area, others)
+            purge(area, number)
+        runs = [kept.run.rows for kept in ranked.kept]
+        assert all(rows.priority is None or (rows.priority == 3).all() for rows in runs)
+        assert [len(rows) for rows in runs if rows.priority is None] == [len(kept.run) for kept in plain.kept]
+    assert ranked.rows == 40 * 52
+    assert [rows.priority is None for rows in runs] == sorted(rows.priority is None for rows in runs)
+    assert len(runs) <= 2 * (math.log(ranked.rows, 2) + 1)
+    purge(ranked, 120)
+    assert kept_ids(ranked) == [100 * number + place for number in range(21, 40) for place in range(52)]
+
+
+def test_rows_of_a_history_are_merged_whether_urgent_or_not() -> None:
+    """A row goes with its successor, and finds it only in its own run."""
+    area = SweepArea(History())
+    put(area, batch([(1, FOREVER), (3, FOREVER)], ids=[1, 3]))
+    put(area, urgent(batch([(2, FOREVER)], ids=[2])))
+    purge(area, 3)
+    assert (area.runs, kept_ids(area)) == (1, [3])

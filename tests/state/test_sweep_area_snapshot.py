@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,15 +26,15 @@ def restored(area: SweepArea, name: str = "area") -> SweepArea:
 
 @pytest.mark.parametrize("matching", MATCHINGS.values(), ids=MATCHINGS)
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("seed", range(2))
-def test_contract_a_restored_area_goes_on_alike(matching: Matching, variant: str, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "urgent"), [(0, 0.0), (1, 0.0), (2, 0.5)])
+def test_contract_a_restored_area_goes_on_alike(matching: Matching, variant: str, seed: int, urgent: float) -> None:
     rng = np.random.default_rng(seed)
     tracked, covered = VARIANTS[variant]
     area, progress, next_id = SweepArea(matching, tracked, covered), -8, 0
     for _ in range(25):
         rows = drawn(rng, int(rng.integers(1, 6)), first_id=next_id, values=[POOL, POOL], groups=2)
         next_id += len(rows)
-        put(area, rows)
+        put(area, replace(rows, priority=np.full(len(rows), 2)) if rng.random() < urgent else rows)
         if tracked:
             some = rng.integers(0, len(rows), 2).tolist()
             met(area, len(area.kept) - 1, some, [(0, 1), (2, 3)] if covered else None)

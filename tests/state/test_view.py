@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,12 @@ def test_places_are_parted_by_runs() -> None:
     view = three_runs().view()
     parted = [(ids(kept.run.rows), mine.tolist()) for kept, mine in view.parted(np.array([2, -1, 0, 2]))]
     assert parted == [([0, 1], [2]), ([20, 21], [0, 3])]
+
+
+def test_urgent_rows_are_found_first_wherever_they_lie() -> None:
+    area = three_runs()
+    rows = batch([(0, 9)], ids=[30])
+    put(area, replace(rows, priority=np.array([4])))
+    put(area, batch([(0, 9)], ids=[40]))
+    run = area.matching.sorted_run(batch([(0, 9)], ids=[1000]))
+    assert [meeting.number for meeting in area.probe(run)] == [3, 0, 1, 2, 4], "others in the order in which they came"

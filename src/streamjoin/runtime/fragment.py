@@ -10,7 +10,9 @@ in memory as a whole, unless somebody holds it back.
     stage input 1 -----------------/
 
 With priorities a micro-batch passes in waves. First its urgent rows, through all nodes. Then the others, node by node:
-what of a node's results is urgent goes straight on, the rest waits for its reader's turn. Ends and progress come last.
+after a node's turn what is urgent of its results passes all nodes above, the rest waits for its reader's turn. Ends and
+progress come last. What waits goes on in few large batches: each small one would be sorted, looked up in all that is
+kept, and kept as a run of its own that everybody who comes has to look into.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class Room:
 
 
 UNBOUNDED: Final = Room()
+# Urgent results do not wait for the end of a node's turn when they are this many bytes together.
+URGENT_BYTES: Final = RESULT_BYTES // 16
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,8 @@ class Fragment:
             if isinstance(feed, Inner)
         }
         self.ends: dict[tuple[int, int], list[Ends]] = defaultdict(list)
-        self.waiting: dict[tuple[int, int], list[Results]] = defaultdict(list)  # for their reader's turn
+        self.urgent: dict[tuple[int, int], list[Results]] = defaultdict(list)  # by their reader, until a turn ends
+        self.waiting: dict[tuple[int, int], list[Results]] = defaultdict(list)  # the others, for their reader's turn
 
     def run(
         self,
@@ -138,9 +143,11 @@ class Fragment:
         """One micro-batch, by the stage's inputs; `urgent` rows of it pass first."""
         assert self.prioritised or not urgent, "urgent rows in a stage that knows of none"
         if self.prioritised:
-            for wave in (urgent or {}, batches):
-                for at in range(len(self.nodes)):
-                    yield from self._enter(at, wave)
+            for at in range(len(self.nodes)):
+                yield from self._enter(at, urgent or {})
+            for at in range(len(self.nodes)):
+                yield from self._enter(at, batches)
+                yield from self._hurry(at)
             batches = {}
         for at, (node, operator) in enumerate(zip(self.nodes, self.operators, strict=True)):
             yield from self._enter(at, batches)
@@ -183,16 +190,34 @@ class Fragment:
 
     def _enter(self, at: int, batches: Mapping[int, Batch]) -> Iterator[Output]:
         """A node's turn: what has waited for it, and rows of the stage's inputs."""
-        operator = self.operators[at]
-        for number, feed in enumerate(self.nodes[at].feeds):
-            if isinstance(feed, Inner):
-                for results in _in_pieces(self.waiting.pop((at, number), [])):
-                    yield from self._emit(at, operator.on_batch(number, feed.binding.bind(results)))
-                continue
-            batch = batches.get(feed.input)
-            if batch is not None and len(batch):
+        operator, feeds = self.operators[at], self.nodes[at].feeds
+        for number, _ in enumerate(feeds):
+            yield from self._go_on((at, number), self.urgent)
+        for number, feed in enumerate(feeds):
+            batch = batches.get(feed.input) if isinstance(feed, Entry) else None
+            if isinstance(feed, Entry) and batch is not None and len(batch):
                 batch = batch if feed.groups is None else in_order(batch, feed.groups)
                 yield from self._emit(at, operator.on_batch(number, batch))
+        for number, _ in enumerate(feeds):  # last: they are many, and the rows of inputs meet urgent ones without them
+            yield from self._go_on((at, number), self.waiting)
+
+    def _hurry(self, at: int) -> Iterator[Output]:
+        """After a node's turn: what is urgent of its results passes all nodes above."""
+        reader = self.readers.get(at)
+        while reader is not None:
+            yield from self._go_on(reader, self.urgent)
+            reader = self.readers.get(reader[0])
+
+    def _go_on(self, reader: tuple[int, int], held: dict[tuple[int, int], list[Results]]) -> Iterator[Output]:
+        """Results that were held for a reader go on to it."""
+        for results in _in_pieces(held.pop(reader, [])):
+            yield from self._read(reader, results)
+
+    def _read(self, reader: tuple[int, int], results: Results) -> Iterator[Output]:
+        at, number = reader
+        feed = self.nodes[at].feeds[number]
+        assert isinstance(feed, Inner)
+        yield from self._emit(at, self.operators[at].on_batch(number, feed.binding.bind(results)))
 
     def _settle(self, at: int, node: Node, operator: Operator) -> Iterator[Output]:
         for number in range(len(node.feeds)):
@@ -210,28 +235,25 @@ class Fragment:
             if reader is None:
                 yield output
             elif isinstance(output, Results):
-                output = self._urgent(reader, output)
-                if not len(output):
-                    continue
-                feed = self.nodes[reader[0]].feeds[reader[1]]
-                assert isinstance(feed, Inner)
-                batch = feed.binding.bind(output)
-                yield from self._emit(reader[0], self.operators[reader[0]].on_batch(reader[1], batch))
+                if not self.prioritised:
+                    yield from self._read(reader, output)
+                elif self._hold(reader, output):
+                    yield from self._go_on(reader, self.urgent)
             else:
                 assert isinstance(output, Ends), "rows that other buckets decide about leave by the last node"
                 self.ends[reader].append(output)
 
-    def _urgent(self, reader: tuple[int, int], results: Results) -> Results:
-        """What goes straight on to a reader: everything, or beside priorities what is urgent. The rest waits."""
-        if not self.prioritised:
-            return results
+    def _hold(self, reader: tuple[int, int], results: Results) -> bool:
+        """Let results wait for their reader, urgent ones apart; whether those have become many."""
         if results.priority is None:
             self.waiting[reader].append(results)
-            return results.empty()
+            return False
         urgent, others = results.split(results.priority > 0)
         if len(others):
             self.waiting[reader].append(others)
-        return urgent
+        if len(urgent):
+            self.urgent[reader].append(urgent)
+        return sum(each.nbytes for each in self.urgent[reader]) >= URGENT_BYTES
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 

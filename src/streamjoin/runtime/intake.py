@@ -163,7 +163,10 @@ class Intake:
                 batch = self._in_time(channel, Batch.from_table(packet.table), arrived)
                 if batch.priority is not None:
                     first, batch = batch.split(batch.priority > 0)
-                    urgent[channel.input].append(first)
+                    if len(first):
+                        urgent[channel.input].append(first)
+                    if not len(batch):
+                        continue  # the others would be copied to be put together with nothing
                     batch = replace(batch, priority=None)
                 rows[channel.input].append(batch)
             elif packet.kind == "ends":

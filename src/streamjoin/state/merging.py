@@ -5,6 +5,11 @@ are O(log n) runs, and a row is copied O(log n) times in its life. A run that ha
 of which half has expired is made anew without it: copying the other half is paid for by what goes. So at most half of
 what is kept is expired.
 
+Urgent rows have runs of their own, which merge among themselves: whoever finds pairs need not tell urgent ones apart in
+runs that have none, and a few urgent rows that come before the others of a micro-batch are no reason to copy those. So
+there are at most twice as many runs. Only a history, of which a row is forgotten by the rows beside it, has them
+together.
+
 A merge leaves the expired behind. It happens in memory only: what has been stored of a row stays where it is (see
 `layout`), and whoever restores a run merges its parts in the same way.
 """
@@ -31,11 +36,20 @@ def tidied(kept: Sequence[Kept], matching: Matching, progress: int, heard: int) 
     left = [each for each in kept if not each.all_expired(progress)]
     left = [merged([each], matching, progress, heard) if each.half_expired(progress) else each for each in left]
     left = [each for each in left if len(each.run)]  # ends that were learned may have left nothing
+    urgent = [] if matching.regards_neighbours else [each for each in left if each.run.rows.priority is not None]
+    if not urgent:
+        return _by_size(left, matching, progress, heard)
+    others = [each for each in left if each.run.rows.priority is None]
+    return [*_by_size(urgent, matching, progress, heard), *_by_size(others, matching, progress, heard)]
+
+
+def _by_size(left: list[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
+    """Runs merged geometrically."""
     first = first_to_merge([len(each.run) for each in left])
-    if first < len(left) - 1:
-        together = merged(left[first:], matching, progress, heard)
-        left[first:] = [together] if len(together.run) else []
-    return left
+    if first >= len(left) - 1:
+        return left
+    together = merged(left[first:], matching, progress, heard)
+    return [*left[:first], *([together] if len(together.run) else [])]
 
 
 def first_to_merge(sizes: Sequence[int]) -> int:

@@ -47,13 +47,14 @@ class View:
         return len(self.runs)
 
     def probe(self, run: Run, side: int = 0, *, living: bool = False, by: Matching | None = None) -> Iterator[Meeting]:
-        """Whom the rows of a run find here, chunk by chunk.
+        """Whom the rows of a run find here, chunk by chunk; first in the runs in which urgent rows are.
 
         `side`: on which side of the matching the run stands, 0 or 1. `living`: rows of the run may lie behind progress,
         and must not find who has been removed; others cannot. `by`: another way to find pairs than the area's own.
         """
         matching = self.matching if by is None else by
-        for number, kept in enumerate(self.runs, self.first):
+        numbered = sorted(enumerate(self.runs, self.first), key=lambda each: each[1].run.rows.priority is None)
+        for number, kept in numbered:
             if isinstance(kept.run, SpilledRun):
                 found = spilled_pairs(matching, run, kept.run, side)
             else:
