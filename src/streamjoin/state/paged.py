@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -206,9 +208,10 @@ class WriterInFiles(PageWriter):
 
     def _flush(self, rows: int) -> None:
         together = Batch.concat(self.waiting)
-        for start in range(0, rows, self.page_rows):
-            page = together.part(start, min(start + self.page_rows, rows))
-            self.writer.append(Run(page, page.ts, np.zeros(0, np.int64)))
+        with self._or_nothing():
+            for start in range(0, rows, self.page_rows):
+                page = together.part(start, min(start + self.page_rows, rows))
+                self.writer.append(Run(page, page.ts, np.zeros(0, np.int64)))
         rest = together.part(rows, len(together))
         self.waiting, self.waiting_rows = [rest] if len(rest) else [], len(rest)
 
@@ -218,7 +221,18 @@ class WriterInFiles(PageWriter):
         if not self.rows:
             self.writer.abandon()
             return RunInMemory(None, 0, self.page_rows)
-        return RunInFiles(self.store, self.writer.close(), self.page_rows)
+        with self._or_nothing():
+            stored = self.writer.close()
+        return RunInFiles(self.store, stored, self.page_rows)
+
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """What cannot be written to its end is not left behind: on a full disk others need the room."""
+        try:
+            yield
+        except BaseException:
+            self.writer.abandon()
+            raise
 
     def abandon(self) -> None:
         self.writer.abandon()
