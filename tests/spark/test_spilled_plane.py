@@ -178,3 +178,27 @@ def test_a_full_disk_is_an_error_and_the_query_goes_on_when_there_is_room(local:
 
 def half_made(local: Path) -> set[str]:
     return {file.stem for file in local.rglob("*.keys")} - {file.stem for file in local.rglob("*.index")}
+
+
+@pytest.mark.parametrize("kind", ["areas", "marks", "sorted runs"])
+def test_pages_are_counted_in_the_micro_batch_that_reads_and_writes_them(local: Path, kind: str) -> None:
+    plane, told = Plane(plan_of_kind(kind, 6000), random.Random(0)), list[dict[str, int]]()
+    for number in range(PIECES):
+        list(plane.micro_batch(piece(number)))
+        (figures,) = [each for each in plane.figures if "pages_read" in each]
+        told.append(figures)
+    assert all(figures["pages_written"] > 0 for figures in told)
+    assert all(figures["pages_read"] > 0 for figures in told[1:])
+    assert told[-1]["spilled_bytes"] > 0
+    bucket._remembered.clear()
+    list(plane.micro_batch({side: rows.slice(0, 0) for side, rows in piece(0).items()}))
+    (figures,) = [each for each in plane.figures if "pages_read" in each]
+    assert figures["pages_written"] < sum(each["pages_written"] for each in told), "not all of them once more"
+
+
+def test_files_of_queries_that_ended_hours_ago_go_when_another_begins_in_the_same_worker(local: Path) -> None:
+    ended = Path(local_runs.folder_of("ended"))
+    ended.mkdir(parents=True)
+    os.utime(ended, (0, 0))
+    list(Plane(plan_of_kind("areas", 6000), random.Random(0)).micro_batch(piece(0)))
+    assert not ended.exists()

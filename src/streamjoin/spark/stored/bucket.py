@@ -35,7 +35,7 @@ from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.spark.stored.blob_cache import BlobCache, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
-from streamjoin.spark.stored.local_runs import folder_of, keep_named, touch
+from streamjoin.spark.stored.local_runs import folder_of, forget_ended, keep_named, touch
 from streamjoin.spark.stored.pages import bound, page_count, pages_of
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
@@ -186,6 +186,8 @@ class Bucket:
         if stored is None:
             assert bucket is not None
             clean_up()  # a new state is a good moment to look for those of queries that are gone
+            if self.stage.memory is not None:
+                forget_ended()
             state = uuid.uuid4().hex
             known = Remembered(state, "", self.name, bucket, self.stage.build(bucket, self._scratch(state)))
             return known, perf_counter_ns() - began
