@@ -67,11 +67,20 @@ def test_differential_a_killed_driver_loses_and_repeats_nothing(
     assert outcome.restarts == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("interval-full", SMALL),
+        # State in files of the executor that is killed: others make it anew, and none of its files is left.
+        pytest.param("spilled-equality", WIDE, marks=pytest.mark.long),
+        pytest.param("spilled-tpmj", WIDE, marks=pytest.mark.long),
+    ],
+)
 def test_differential_a_killed_executor_loses_and_repeats_nothing(
-    spark: SparkSession, tmp_path: Path, said: list[str]
+    spark: SparkSession, tmp_path: Path, said: list[str], name: str, shape: Shape
 ) -> None:
     deadline = time.monotonic() + EXECUTORS_SECONDS
-    case = Case(KINDS["interval-full"], 1, tmp_path, deadline, SMALL, say=said.append)
+    case = Case(KINDS[name], 1, tmp_path, deadline, shape, say=said.append)
     outcome = case.kill_executors(spark, kills=1)
     check(outcome, kills=1)
     assert outcome.restarts == 0, "Spark starts executors again, not the driver"

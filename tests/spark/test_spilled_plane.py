@@ -1,18 +1,22 @@
-"""State in files that are changed, cut or lost, through the processors that ship: then the query goes on."""
+"""State in files that are changed, cut or lost, or find no room, through the processors that ship: queries go on."""
 
 from __future__ import annotations
 
 import os
 import random
+import resource
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from streamjoin.algebra import Greedy
 from streamjoin.errors import SpillError
+from streamjoin.operators.tpmj import Shares, Tpmj
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.spark.stored import bucket, local_runs
 from tests.function_trees import plan_of, rows, table, tree
@@ -34,6 +38,19 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def plan(memory: int | None) -> PhysicalPlan:
     lowered = plan_of(tree("band"), {"0": 50, "1": 50}, buckets=1)
     return replace(lowered, stages=tuple(replace(stage, memory=memory) for stage in lowered.stages))
+
+
+def plan_of_kind(kind: str, memory: int | None) -> PhysicalPlan:
+    """Joins whose state is in files from the first rows on: in sweep areas, with marks beside them, in sorted runs."""
+    if kind != "sorted runs":
+        lowered = plan_of(tree("band", how="left" if kind == "marks" else "inner"), {"0": 50, "1": 50}, buckets=1)
+        return replace(lowered, stages=tuple(replace(stage, memory=memory) for stage in lowered.stages))
+    lowered = plan_of(replace(tree("keys"), merge=Greedy(3)), {"0": 50, "1": 50}, buckets=1, emit="ordered")
+    (stage,) = lowered.stages
+    (node,) = stage.nodes
+    assert isinstance(node.config, Tpmj)
+    config = replace(node.config, memory=Shares(lists=8, pages=40, results=1000), page_bytes=1, row_bytes=(1, 1))
+    return replace(lowered, stages=(replace(stage, memory=memory, nodes=(replace(node, config=config),)),))
 
 
 def piece(number: int) -> dict[str, Any]:
@@ -91,3 +108,97 @@ def test_a_query_goes_on_from_what_is_stored(local: Path, trouble: str, suffix: 
     assert found == expected
     assert bool(errors) == (trouble == "changed" or (trouble == "cut" and worker == "the same"))
     assert all("start the query again" in each for each in errors)
+
+
+def copied(plane: Plane) -> dict[int, Any]:
+    return {label: store.copy() for label, store in plane.stores[0].items()}
+
+
+def again_from(plane: Plane, stored: dict[int, Any]) -> None:
+    """A query that has failed starts again, perhaps in another worker."""
+    bucket._remembered.clear()
+    plane.stores[0].update({label: store.copy() for label, store in stored.items()})
+
+
+def everything(kind: str) -> Counter[tuple[int, int]]:
+    """What the same join gives that has all the memory it wants."""
+    plane = Plane(plan_of_kind(kind, None), random.Random(0))
+    found = sum((ids(plane.micro_batch(piece(number))) for number in range(PIECES)), Counter[tuple[int, int]]())
+    return found + ids(plane.end())
+
+
+@pytest.mark.parametrize("trouble", list(TROUBLE))
+def test_a_join_in_sorted_runs_goes_on_from_what_is_stored(local: Path, trouble: str) -> None:
+    """Who restores it makes all runs anew; only the worker that has them looks at its files."""
+    plane, found = Plane(plan_of_kind("sorted runs", 6000), random.Random(0)), Counter[tuple[int, int]]()
+    errors: list[str] = []
+    for number in range(PIECES):
+        stored = copied(plane)
+        if number == PIECES - 2:
+            files = list(local.rglob("*.keys"))
+            assert files, "nothing is in files: the budget is not small enough"
+            for file in files:
+                TROUBLE[trouble](file)
+        try:
+            found += ids(plane.micro_batch(piece(number)))
+        except SpillError as error:
+            errors.append(str(error))
+            again_from(plane, stored)
+            found += ids(plane.micro_batch(piece(number)))
+    assert len(errors) == (trouble != "vanished"), "who has a file mapped still has it"
+    assert all("start the query again" in each for each in errors)
+    assert found + ids(plane.end()) == everything("sorted runs")
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """No file can become larger than a few bytes: the system refuses to write, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("kind", ["areas", "marks", "sorted runs"])
+def test_a_full_disk_is_an_error_and_the_query_goes_on_when_there_is_room(local: Path, kind: str) -> None:
+    plane, found = Plane(plan_of_kind(kind, 6000), random.Random(0)), Counter[tuple[int, int]]()
+    for number in range(PIECES):
+        stored = copied(plane)
+        if number == PIECES - 2:
+            with no_room(), pytest.raises(SpillError, match=r"could not be written to .*make room there"):
+                list(plane.micro_batch(piece(number)))
+            assert not half_made(local), "others need the room"
+            again_from(plane, stored)
+        found += ids(plane.micro_batch(piece(number)))
+    assert found + ids(plane.end()) == everything(kind)
+    assert not half_made(local)
+
+
+def half_made(local: Path) -> set[str]:
+    return {file.stem for file in local.rglob("*.keys")} - {file.stem for file in local.rglob("*.index")}
+
+
+@pytest.mark.parametrize("kind", ["areas", "marks", "sorted runs"])
+def test_pages_are_counted_in_the_micro_batch_that_reads_and_writes_them(local: Path, kind: str) -> None:
+    plane, told = Plane(plan_of_kind(kind, 6000), random.Random(0)), list[dict[str, int]]()
+    for number in range(PIECES):
+        list(plane.micro_batch(piece(number)))
+        (figures,) = [each for each in plane.figures if "pages_read" in each]
+        told.append(figures)
+    assert all(figures["pages_written"] > 0 for figures in told)
+    assert all(figures["pages_read"] > 0 for figures in told[1:])
+    assert told[-1]["spilled_bytes"] > 0
+    bucket._remembered.clear()
+    list(plane.micro_batch({side: rows.slice(0, 0) for side, rows in piece(0).items()}))
+    (figures,) = [each for each in plane.figures if "pages_read" in each]
+    assert figures["pages_written"] < sum(each["pages_written"] for each in told), "not all of them once more"
+
+
+def test_files_of_queries_that_ended_hours_ago_go_when_another_begins_in_the_same_worker(local: Path) -> None:
+    ended = Path(local_runs.folder_of("ended"))
+    ended.mkdir(parents=True)
+    os.utime(ended, (0, 0))
+    list(Plane(plan_of_kind("areas", 6000), random.Random(0)).micro_batch(piece(0)))
+    assert not ended.exists()

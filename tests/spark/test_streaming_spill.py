@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -50,13 +51,13 @@ def frames(spark: SparkSession, folder: Path, *, streaming: bool) -> list[DataFr
     return [reader.schema(SCHEMA).parquet(str(folder / side)) for side in "01"]
 
 
-def joined(spark: SparkSession, folder: Path, kind: str, memory: str) -> DataFrame:
+def joined(spark: SparkSession, folder: Path, kind: str, memory: str, **options: Any) -> DataFrame:
     """The same join in CQL, in sweep areas, and in sorted runs."""
     left, right = frames(spark, folder, streaming=True)
     if kind == "query":
         return sj.cql(spark, QUERY, l=left, r=right, memory=memory, **COMMON)
-    merged: dict[str, Any] = {"algorithm": "tpmj", "emit": "ordered", "merge": sj.Greedy()}
-    return sj.join(left, right, where=sj.band("v", **NEAR), memory=memory, **TIMED, **COMMON, **merged)
+    merged: dict[str, Any] = {"algorithm": "tpmj", "emit": "ordered", "merge": sj.Greedy(), **COMMON, **options}
+    return sj.join(left, right, where=sj.band("v", **NEAR), memory=memory, **TIMED, **merged)
 
 
 def ids(rows: DataFrame) -> Counter[Any]:
@@ -102,3 +103,41 @@ def test_queries_go_on_with_state_that_does_not_fit(spark: SparkSession, tmp_pat
         rest = sj.finish(str(tmp_path / kind / "checkpoint"))
         assert ids(spark.read.parquet(str(tmp_path / kind / "out"))) + ids(rest) == expected, kind
     assert expected.total() > 1000
+
+
+PATIENCE = 60  # seconds; a bound for what hangs, not what is expected
+
+
+def test_merges_go_on_by_timers_while_nothing_comes(spark: SparkSession, tmp_path: Path) -> None:
+    """Two groups at a time with the flank: more than what comes pays for. Who waits is merged in micro-batches without
+    rows, and results leave there; when nothing waits any more, none of them merges anything.
+    """
+    for number, side in itertools.product(range(3), (0, 1)):
+        write(tmp_path, side, number)
+    query = (
+        joined(spark, tmp_path, "merged", "2 MB", merge=sj.Greedy(2), buckets=1, timers=True)
+        .writeStream.format("parquet")
+        .option("path", str(tmp_path / "out"))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="100 milliseconds")
+        .start()
+    )
+    until, idle = time.monotonic() + PATIENCE, list[Any]()
+    try:
+        # A timer comes after 200 ms: one of these would have brought it.
+        while not any(each["merges"] for each in idle) or any(each["pages_read"] for each in idle[-4:]):
+            assert time.monotonic() < until, "no merges by timers, or no end of them"
+            time.sleep(0.1)
+            told = [sj.from_progress(each)["joins"] for each in query.recentProgress]
+            joins = [join for each in told for join in each.values()]
+            last = max((at for at, join in enumerate(joins) if join["rows_in"]), default=len(joins))
+            idle = joins[last + 1 :]
+    finally:
+        query.stop()
+    assert sum(each["rows_out"] for each in idle) > 0
+    (tree,) = stored_trees(spark, str(tmp_path / "checkpoint"))
+    assert tree.merging is None
+    assert len(tree.groups) == 1, "the flank alone"
+    rest = sj.finish(str(tmp_path / "checkpoint"))
+    expected = ids(sj.join_band(*frames(spark, tmp_path, streaming=False), on="v", **NEAR, **TIMED, **COMMON))
+    assert ids(spark.read.parquet(str(tmp_path / "out"))) + ids(rest) == expected

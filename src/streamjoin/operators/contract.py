@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
@@ -125,10 +125,10 @@ class Configuration(Protocol):
 @dataclass(frozen=True)
 class Footprint:
     """What an operator keeps: rows, bytes, in how many runs or parts; and what it has done so far: rows purged, times
-    that rows left memory for files (`spills`), and runs made of others (`merges`).
+    that rows left memory for files (`spills`), runs made of others (`merges`), and pages of files read and written.
 
     >>> Footprint(2, 80, 1) + Footprint(1, 40, 1, purged=7)
-    Footprint(rows=3, nbytes=120, runs=2, purged=7, spilled=0, spills=0, merges=0)
+    Footprint(rows=3, nbytes=120, runs=2, purged=7, spilled=0, spills=0, merges=0, pages_read=0, pages_written=0)
     """
 
     rows: int = 0
@@ -138,17 +138,11 @@ class Footprint:
     spilled: int = 0  # of the bytes, those that are not in memory
     spills: int = 0
     merges: int = 0
+    pages_read: int = 0
+    pages_written: int = 0
 
     def __add__(self, other: Footprint) -> Footprint:
-        return Footprint(
-            self.rows + other.rows,
-            self.nbytes + other.nbytes,
-            self.runs + other.runs,
-            self.purged + other.purged,
-            self.spilled + other.spilled,
-            self.spills + other.spills,
-            self.merges + other.merges,
-        )
+        return Footprint(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)

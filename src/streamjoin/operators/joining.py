@@ -118,7 +118,9 @@ class RunningJoin(OperatorOfParts):
 
 def _footprint(part: Part) -> Footprint:
     if isinstance(part, SweepArea):
-        return Footprint(part.rows, part.nbytes, part.runs, part.removed, part.spilled_nbytes, part.spills, part.merges)
+        return Footprint(
+            part.rows, part.nbytes, part.runs, part.removed, part.spilled_nbytes, part.spills, part.merges, *part.pages
+        )  # fmt: skip
     if isinstance(part, PendingEnds):
         return Footprint(len(part), part.nbytes, len(part.parts))
     return part.footprint

@@ -234,10 +234,9 @@ class RunningNegativeJoin(OperatorOfParts):
         rows = sum(area.rows for area in self.areas) + sum(len(queue) for queue in queues)
         nbytes = sum(area.nbytes for area in self.areas) + sum(queue.nbytes for queue in queues)
         spilled = sum(area.spilled_nbytes for area in self.areas)
-        runs, spills, merges = (
-            sum(each) for each in zip(*((area.runs, area.spills, area.merges) for area in self.areas), strict=True)
-        )
-        return Footprint(rows, nbytes, runs, spilled=spilled, spills=spills, merges=merges)
+        counted = ((area.runs, area.spills, area.merges, *area.pages) for area in self.areas)
+        runs, *done = (sum(each) for each in zip(*counted, strict=True))
+        return Footprint(rows, nbytes, runs, 0, spilled, *done)
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {}

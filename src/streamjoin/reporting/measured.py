@@ -25,7 +25,7 @@ MOST: Final = 2000  # micro-batches of a query that are kept
 # Figures that count what happened in a micro-batch. All others say how things are when it ends.
 COUNTED: Final = frozenset({
     "rows_in", "rows_out", "rows_of", "rows_on", "between", "late", "invalid", "ghosts", "purged", "spills", "merges",
-    "seconds",
+    "pages_read", "pages_written", "seconds",
 })  # fmt: skip
 BETWEEN: Final = {"rows_in": ("between", "in"), "rows_out": ("between", "out")}
 COUNTED_PAIRS: Final = frozenset({("urgent", "rows")})

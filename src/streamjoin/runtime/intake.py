@@ -181,10 +181,10 @@ class Intake:
         for channel in self.channels.values():
             if channel.lateness is not None:
                 channel.lateness.settle(channel.told)
-        for number in sorted(rows):
-            arrived.batches[number] = Batch.concat(rows[number])
+        for number in sorted(rows):  # one after the other: what they are made of goes
+            arrived.batches[number] = Batch.concat(rows.pop(number))
         for number in sorted(urgent):
-            arrived.urgent[number] = Batch.concat(urgent[number])
+            arrived.urgent[number] = Batch.concat(urgent.pop(number))
         return arrived
 
     def tick(self, clock: int) -> None:

@@ -32,7 +32,7 @@ from streamjoin.runtime.recall_figures import KEPT
 from streamjoin.state import Blobs, Snapshot, table_to_bytes
 
 # Figures of a footprint that count what was done, not what there is.
-DONE: Final = ("purged", "spills", "merges")
+DONE: Final = ("purged", "spills", "merges", "pages_read", "pages_written")
 # Of a stage with a budget whose inputs have ended: what comes goes on when it is this part of the budget.
 PIECES: Final = 16
 

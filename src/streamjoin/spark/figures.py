@@ -13,6 +13,7 @@ Each stage sends one row of figures per bucket and micro-batch beside its result
     state_rows, state_bytes, state_runs what is kept after the micro-batch, over all buckets
     spilled_bytes                       of state_bytes, those that lie in files
     spills, merges                      times that rows left memory for files, and sorted runs made of others
+    pages_read, pages_written           pages of runs that do not fit into memory
     progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
                                         whatever an integer counts) that is behind the newest row of any input
     recall                              with a recall target: the `target`, the recall that is `expected`, and per
@@ -51,7 +52,7 @@ from streamjoin.spark.told import knowing
 PREFIX: Final = "streamjoin-"
 COUNTS: Final = (
     "rows_in", "rows_out", "late", "invalid", "ghosts", "purged", "state_rows", "state_bytes", "state_runs",
-    "spilled_bytes", "spills", "merges",
+    "spilled_bytes", "spills", "merges", "pages_read", "pages_written",
 )  # fmt: skip
 OF_SOURCE, ONWARDS = "rows_of_", "rows_on_"
 STEPS: Final = ("pack", "read", "join", "write")

@@ -3,6 +3,7 @@
     store.writer(page_rows, most_rows)   takes rows in order, any number at a time
     writer.close()                       the run; every page but the last has `page_rows` rows
     run.read(first, behind)              the rows of some neighbouring pages
+    run.take(positions)                  some rows, wherever they lie
     run.delete()                         the run is not needed any more
 
 Two stores: in this process's memory, and in files of a folder, by way of the stores that sweep areas use. A page is the
@@ -14,12 +15,16 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from streamjoin.state.batch import Batch
+from streamjoin.state.batch import Batch, Indices
 from streamjoin.state.run import Run
 from streamjoin.state.stores import FileStore, StoredRun
 
@@ -39,6 +44,14 @@ class PagedRun(ABC):
     @abstractmethod
     def read(self, first: int, behind: int) -> Batch:
         """The rows of the pages from `first` on, up to the one before `behind`; there must be one."""
+
+    @abstractmethod
+    def take(self, positions: Indices) -> Batch:
+        """The rows at these positions."""
+
+    @abstractmethod
+    def labels(self) -> npt.NDArray[Any]:
+        """The last value of each row; where rows are in files, nothing else of them is read."""
 
     @abstractmethod
     def delete(self) -> None:
@@ -114,6 +127,13 @@ class RunInMemory(PagedRun):
         start, stop = first * self.page_rows, min(behind * self.page_rows, self.rows)
         return self.batch if stop - start == self.rows else self.batch.take(np.arange(start, stop))
 
+    def take(self, positions: Indices) -> Batch:
+        assert self.batch is not None
+        return self.batch.take(positions)
+
+    def labels(self) -> npt.NDArray[Any]:
+        return np.zeros(0, np.int64) if self.batch is None else self.batch.values[-1]
+
     def delete(self) -> None:
         pass  # it goes when nobody refers to it
 
@@ -158,6 +178,14 @@ class RunInFiles(PagedRun):
         beside = {name: getattr(rows, name) for name in ("payload", "proof", "contents")}
         return replace(rows, **{name: table.combine_chunks() for name, table in beside.items() if table is not None})
 
+    def take(self, positions: Indices) -> Batch:
+        self.stored.ensure_whole()
+        return self.stored.rows.take(positions)
+
+    def labels(self) -> npt.NDArray[Any]:
+        self.stored.ensure_whole()
+        return self.stored.rows.values[-1]
+
     def delete(self) -> None:
         self.store.delete(self.stored)
 
@@ -180,9 +208,10 @@ class WriterInFiles(PageWriter):
 
     def _flush(self, rows: int) -> None:
         together = Batch.concat(self.waiting)
-        for start in range(0, rows, self.page_rows):
-            page = together.part(start, min(start + self.page_rows, rows))
-            self.writer.append(Run(page, page.ts, np.zeros(0, np.int64)))
+        with self._or_nothing():
+            for start in range(0, rows, self.page_rows):
+                page = together.part(start, min(start + self.page_rows, rows))
+                self.writer.append(Run(page, page.ts, np.zeros(0, np.int64)))
         rest = together.part(rows, len(together))
         self.waiting, self.waiting_rows = [rest] if len(rest) else [], len(rest)
 
@@ -192,7 +221,18 @@ class WriterInFiles(PageWriter):
         if not self.rows:
             self.writer.abandon()
             return RunInMemory(None, 0, self.page_rows)
-        return RunInFiles(self.store, self.writer.close(), self.page_rows)
+        with self._or_nothing():
+            stored = self.writer.close()
+        return RunInFiles(self.store, stored, self.page_rows)
+
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """What cannot be written to its end is not left behind: on a full disk others need the room."""
+        try:
+            yield
+        except BaseException:
+            self.writer.abandon()
+            raise
 
     def abandon(self) -> None:
         self.writer.abandon()

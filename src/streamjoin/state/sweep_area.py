@@ -89,6 +89,12 @@ class SweepArea:
         return self.merged + (0 if self.spilling is None else self.spilling.merges)
 
     @property
+    def pages(self) -> tuple[int, int]:
+        """How many pages of files have been read and written since then."""
+        figures = None if self.spilling is None else self.spilling.store.figures
+        return (0, 0) if figures is None else (figures.pages_read, figures.pages_written)
+
+    @property
     def holder_nbytes(self) -> int:
         """Those of holders, and of what finds rows by them."""
         held = [kept for kept in self.kept if kept.run.rows.holder is not None]

@@ -184,9 +184,9 @@ class RunningPmj(Operator):
         rows = self._rows()
         spilled = sum(each.nbytes for each in self.generations)
         nbytes = spilled + self.nbytes + sum(sum(each.sizes) for each in self.generations if not each.nbytes)
-        spills, merges = self.figures["generations"], self.figures["merges"]
+        done = (self.figures[name] for name in ("generations", "merges", "pages_read", "pages_written"))
         runs = self.inputs * len(self.generations)
-        return Footprint(sum(rows), int(nbytes), runs, spilled=spilled, spills=spills, merges=merges)
+        return Footprint(sum(rows), int(nbytes), runs, 0, spilled, *done)
 
     def snapshot(self) -> Snapshot:
         makers: dict[str, Any] = {}

@@ -50,6 +50,9 @@ SMALLEST_PAGE: Final = 1 << 10
 LARGEST_PAGE: Final = 1 << 18
 # A merge that takes so many groups is worth smaller pages.
 WISHED_FAN_IN: Final = 16
+# Of all inputs together, in one merge, where the strategy says nothing else. MaxFanIn waits for so many until results
+# leave, and each run has files open: more than that is no gain, however much memory there is.
+MOST_RUNS: Final = 64
 
 
 @dataclass(frozen=True)
@@ -163,9 +166,15 @@ class Tpmj:
         return size
 
     def fan_in(self, shares: Shares) -> int:
-        """How many groups a merge can take."""
-        most = shares.pages // (len(self.schemas) * self.page_size(shares)) - 1
-        return min(most, self.merge.fan_in or most)
+        """How many groups a merge takes: as the strategy says, or as many as there is memory for, within reason.
+
+        >>> schema = pa.schema([("id", pa.int64())])
+        >>> [Tpmj((schema, schema)).fan_in(Shares.of(megabytes << 20)) for megabytes in (2, 20, 32, 64, 4096)]
+        [16, 16, 24, 32, 32]
+        """
+        inputs = len(self.schemas)
+        most = shares.pages // (inputs * self.page_size(shares)) - 1
+        return min(most, self.merge.fan_in or max(WISHED_FAN_IN, MOST_RUNS // inputs))
 
     def store(self, context: Context) -> PageStore:
         """Where runs lie: in the scratch folder, or in memory where there is none."""

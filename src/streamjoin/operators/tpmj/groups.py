@@ -11,7 +11,7 @@ left is stored anew. Small neighbours become one part, so that parts are not man
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,18 +94,26 @@ class StoredRun:
         """About how many bytes they have."""
         return self.rows * self.width
 
-    def part(self, number: int) -> Batch:
-        """The rows of one part, as they came."""
-        found = []
-        for rows in self._read():
-            mine = self.parts.of[rows.values[-1]] == number
-            if mine.any():
-                found.append(unlabelled(rows.take(mine)))
-        return Batch.concat(found)
 
-    def _read(self, pages: int = 64) -> Iterator[Batch]:
-        for first in range(0, self.pages.pages, pages):
-            yield self.pages.read(first, min(first + pages, self.pages.pages))
+class RowsOfParts:
+    """The rows of a run, part by part. Where they lie is found once: parts are many, with rows in most of the pages."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self.run = run
+        self.found: tuple[Indices, Indices] | None = None  # positions part by part, and where each part begins
+
+    def of(self, number: int) -> Batch:
+        """The rows of one part, as they came."""
+        positions, start = self._positions()
+        return unlabelled(self.run.pages.take(positions[start[number] : start[number + 1]]))
+
+    def _positions(self) -> tuple[Indices, Indices]:
+        if self.found is None:
+            part = self.run.parts.of[self.run.pages.labels()]
+            positions = np.argsort(part, kind="stable")
+            numbers = np.arange(len(self.run.parts.names) + 1)
+            self.found = positions, np.searchsorted(part, numbers, sorter=positions)
+        return self.found
 
 
 @dataclass(frozen=True)

@@ -159,8 +159,8 @@ class RunningTpmj(Operator):
         runs = [run for group in groups for run in group.runs]
         # Of files the bytes are known, of what is in memory about.
         nbytes = self.lists.nbytes + sum(run.pages.nbytes or run.nbytes for run in runs)
-        spills, merges = self.figures["groups"], self.figures["merges"]
-        return Footprint(rows, int(nbytes), len(runs), spilled=self.tree.nbytes_on_disk, spills=spills, merges=merges)
+        done = (self.figures[name] for name in ("groups", "merges", "pages_read", "pages_written"))
+        return Footprint(rows, int(nbytes), len(runs), 0, self.tree.nbytes_on_disk, *done)
 
     def kept_rows(self, number: int) -> int:
         return self.lists.rows(number) + sum(group.runs[number].rows for group in self.tree.groups)

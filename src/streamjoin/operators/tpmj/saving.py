@@ -2,23 +2,26 @@
 
     rows<input>/<part>    rows, as they were when they were first stored
 
-Pages are not saved. Whoever restores a tree makes each run again: it sorts the parts one by one, leaves behind what the
-run's last merge left behind, and merges them. A merge that was under way is begun again and taken as many steps as it
-had come, before anything else happens: then it stands where it stood, page by page, with the results found so far.
+Pages are not saved. Whoever restores a tree makes each run again: it sorts the parts, leaves behind what the run's last
+merge left behind, and merges them. A merge that was under way is begun again and taken as many steps as it had come,
+before anything else happens: then it stands where it stood, page by page, with the results found so far.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.operators.tpmj.cursors import Cursor, merged
-from streamjoin.operators.tpmj.groups import Group, Parts, StoredRun, labelled
+from streamjoin.operators.tpmj.groups import Group, Parts, RowsOfParts, StoredRun, labelled
 from streamjoin.operators.tpmj.lists import blob_name, rows_from_bytes, rows_to_bytes, thinned
-from streamjoin.state import Blobs, Snapshot
+from streamjoin.operators.tpmj.tiers import Tiers
+from streamjoin.state import Batch, Blobs, Snapshot
 
 if TYPE_CHECKING:
     from streamjoin.operators.tpmj.tree import Tree
+
+SORTING: Final = 3  # times that rows are in memory while they are sorted: as they came, together, and in order
 
 
 def tree_snapshot(tree: Tree) -> Snapshot:
@@ -28,8 +31,9 @@ def tree_snapshot(tree: Tree) -> Snapshot:
     for group in tree.groups:
         runs = []
         for number, run in enumerate(group.runs):
+            rows = RowsOfParts(run)
             makers |= {
-                blob_name(number, part): partial(_part_bytes, run, label) for label, part in enumerate(run.parts.names)
+                blob_name(number, part): partial(_part_bytes, rows, label) for label, part in enumerate(run.parts.names)
             }
             runs.append({
                 "parts": list(run.parts.names), "stored": list(run.parts.stored), "rows": run.rows,
@@ -44,8 +48,8 @@ def tree_snapshot(tree: Tree) -> Snapshot:
     return Snapshot(manifest, Blobs(makers))
 
 
-def _part_bytes(run: StoredRun, number: int) -> bytes:
-    return rows_to_bytes(run.part(number))
+def _part_bytes(rows: RowsOfParts, number: int) -> bytes:
+    return rows_to_bytes(rows.of(number))
 
 
 def restore_tree(tree: Tree, snapshot: Snapshot) -> None:
@@ -71,19 +75,28 @@ def restore_tree(tree: Tree, snapshot: Snapshot) -> None:
 
 
 def _remade(tree: Tree, number: int, entry: dict[str, Any], cut: int, snapshot: Snapshot) -> StoredRun:
-    """A run from its parts, one of which is in memory at a time."""
-    order, page_rows = tree.join.order, entry["page_rows"]
+    """A run from its parts. As many of them as may be in memory are sorted together; few of what becomes of them are
+    open at a time. Pages are as large as memory allows now, whatever they were.
+    """
+    order, page_rows, shares = tree.join.order, tree.page_rows(entry["width"]), tree.shares
     parts = Parts.plain(entry["parts"], entry["stored"])
-    cursors = []
+    room = max(1, shares.pages // tree.page_bytes)
+    tiers = Tiers(tree.store, order.columns, number, room)
+    waiting: list[Batch] = []
     for label, part in enumerate(parts.names):
         rows, _ = thinned(labelled(rows_from_bytes(snapshot.blobs[blob_name(number, part)]), label), cut)
-        if rows is not None and len(rows):
-            cursors.append(Cursor(number, tree.store.write(order.sorted(number, rows), page_rows)))
-    writer = tree.store.writer(page_rows, sum(cursor.run.rows for cursor in cursors))
-    if cursors:
-        ahead = max(1, tree.shares.pages // (tree.page_bytes * len(cursors)))
-        for rows in merged(cursors, ahead, order.columns):
-            writer.append(rows)
-    for cursor in cursors:
-        cursor.run.delete()
+        waiting += [] if rows is None or not len(rows) else [rows]
+        if sum(map(len, waiting)) * entry["width"] * SORTING > shares.pages:
+            tiers.add(tree.store.write(order.sorted(number, Batch.concat(waiting)), page_rows))
+            waiting = []
+    if waiting:
+        tiers.add(tree.store.write(order.sorted(number, Batch.concat(waiting)), page_rows))
+    runs = tiers.few()
+    if len(runs) == 1:
+        return StoredRun(runs[0], parts, entry["width"])
+    writer = tree.store.writer(page_rows, sum(run.rows for run in runs))
+    for rows in merged([Cursor(number, run) for run in runs], max(1, room // (len(runs) + 1)), order.columns):
+        writer.append(rows)
+    for run in runs:
+        run.delete()
     return StoredRun(writer.close(), parts, entry["width"])

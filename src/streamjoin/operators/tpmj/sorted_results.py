@@ -1,7 +1,8 @@
 """Results of a merge, sorted by (ts, te): in memory as long as they fit there, otherwise by an external sort.
 
 They come in the order of values. When they outgrow the memory, what is there is sorted and written as a run; in the end
-the runs are merged page by page. Equal results leave in the order in which they came, either way.
+the runs are merged page by page. However many results there are, few runs are open (see `tiers`). Equal results leave
+in the order in which they came, either way.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy.typing as npt
 
 from streamjoin.operators.contract import Results
 from streamjoin.operators.tpmj.cursors import Cursor, merged
+from streamjoin.operators.tpmj.tiers import Tiers
 from streamjoin.state import Batch
-from streamjoin.state.paged import PagedRun, PageStore
+from streamjoin.state.paged import PageStore
 
 # A portion that leaves is about this share of what may lie in memory.
 PORTIONS: Final = 8
@@ -31,8 +33,15 @@ class SortedResults:
     page_bytes: int
     waiting: list[Results] = field(default_factory=list)
     nbytes: int = 0
-    runs: list[PagedRun] = field(default_factory=list)
-    pages: int = 0  # written and, in the end, read
+    passed: int = 0  # pages, when they are written and when they leave
+
+    def __post_init__(self) -> None:
+        self.tiers = Tiers(self.store, _columns, 0, max(1, self.limit // (PORTIONS * self.page_bytes)))
+
+    @property
+    def pages(self) -> int:
+        """Pages written and read."""
+        return self.passed + self.tiers.moved
 
     def add(self, results: Results) -> None:
         """More results, in any order."""
@@ -45,20 +54,21 @@ class SortedResults:
         rows = Results.concat(self.waiting).sorted()
         width = max(1, rows.nbytes // len(rows))
         run = self.store.write(_as_batch(rows), max(1, self.page_bytes // width))
-        self.runs.append(run)
-        self.pages += run.pages
         self.waiting, self.nbytes = [], 0
+        self.passed += run.pages
+        self.tiers.add(run)
 
     def leave(self) -> Iterator[Results]:
         """All results in order."""
-        if not self.runs:
+        if not self.tiers.runs:
             if self.waiting:
                 yield Results.concat(self.waiting).sorted()
             return
         if self.waiting:
             self._spill()
-        cursors = [Cursor(0, run) for run in self.runs]
-        self.pages += sum(run.pages for run in self.runs)
+        runs = self.tiers.few()
+        cursors = [Cursor(0, run) for run in runs]
+        self.passed += sum(run.pages for run in runs)
         ahead = max(1, self.limit // (PORTIONS * self.page_bytes * len(cursors)))
         for rows in merged(cursors, ahead, _columns):
             yield Results(rows.payload, rows.ts, rows.te)
@@ -66,9 +76,9 @@ class SortedResults:
 
     def forget(self) -> None:
         """Nothing of it is needed any more."""
-        for run in self.runs:
+        for run in self.tiers.runs:
             run.delete()
-        self.runs, self.waiting, self.nbytes = [], [], 0
+        self.tiers.runs, self.tiers.levels, self.waiting, self.nbytes = [], [], [], 0
 
 
 def _as_batch(results: Results) -> Batch:

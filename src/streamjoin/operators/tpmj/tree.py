@@ -112,13 +112,18 @@ class Tree:
 
     def _step(self) -> Iterator[Results]:
         assert self.merge is not None
-        if not self.merge.done:  # as it is from the beginning where there are no rows
-            read, written = self.merge.step()
-            self._count("pages_read", read)
-            self._count("pages_written", written)
-            self.credit -= (read + written) * self.page_bytes
+        try:
+            if not self.merge.done:  # as it is from the beginning where there are no rows
+                read, written = self.merge.step()
+                self._count("pages_read", read)
+                self._count("pages_written", written)
+                self.credit -= (read + written) * self.page_bytes
+            runs = self._written() if self.merge.done else None
+        except BaseException:
+            self.merge.abandon()  # a full disk: whoever starts again needs the room
+            raise
         if self.merge.done:
-            yield from self._done()
+            yield from self._done(runs)
 
     def start(self, block: Block, *, root: bool = False) -> None:
         """Begin to merge neighbours."""
@@ -140,22 +145,29 @@ class Tree:
         )
         self.block = block
 
-    def _done(self) -> Iterator[Results]:
+    def _written(self) -> list[StoredRun] | None:
+        """What a merge has written, when it has come to its end; the root writes nothing."""
+        assert self.merge is not None
+        if self.merge.writers is None:
+            return None
+        runs, groups = [], self.groups[slice(*self.block)]
+        for number, writer in enumerate(self.merge.writers):
+            filled = writer.pages
+            pages = writer.close()
+            self._count("pages_written", pages.pages - filled)
+            mine = [group.runs[number] for group in groups]
+            parts = Parts.together([run.parts for run in mine]).tidied(self.merge.left[number], _width(mine))
+            runs.append(StoredRun(pages, parts, _width(mine)))
+        return runs
+
+    def _done(self, runs: list[StoredRun] | None) -> Iterator[Results]:
         """The merge has come to its end: one group instead of several, and results."""
         merge, (first, behind) = self.merge, self.block
         assert merge is not None
         groups = self.groups[first:behind]
-        flank, root = first == 0, merge.writers is None
+        flank, root = first == 0, runs is None
         instead: list[Group] = []
-        if merge.writers is not None:
-            runs = []
-            for number, writer in enumerate(merge.writers):
-                filled = writer.pages
-                pages = writer.close()
-                self._count("pages_written", pages.pages - filled)
-                mine = [group.runs[number] for group in groups]
-                parts = Parts.together([run.parts for run in mine]).tidied(merge.left[number], _width(mine))
-                runs.append(StoredRun(pages, parts, _width(mine)))
+        if runs is not None:
             merged = Group(tuple(runs), groups[-1].e, max(merge.cut, *(group.cut for group in groups)))
             level = level_of(merged.nbytes, self.shares.lists, self.fan_in)
             if not flank:

@@ -20,6 +20,7 @@ from streamjoin.spark.running.packed import bucket_by_bucket, by_bucket, pack
 from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.spark.stored.local_runs import passing_folder
 from streamjoin.state import table_from_bytes
+from streamjoin.state.giving_back import give_back
 
 # Rows are collected to this many before they are packed: Spark hands over a few thousand at a time.
 ROWS_PER_PACK: Final = 1 << 18
@@ -100,7 +101,7 @@ class OperateAtOnce:
             return
         with passing_folder() as scratch:
             yield from self._operated(bucket_by_bucket(packed), scratch)
-        pa.default_memory_pool().release_unused()
+        give_back()
 
     def _operated(
         self, arrived: Iterable[tuple[int, Iterable[Packet]]], scratch: str | None = None

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, Final
 
 import pandas as pd
-import pyarrow as pa
 from pyspark import TaskContext
 
 from streamjoin.errors import SnapshotError
@@ -36,10 +35,11 @@ from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.spark.stored.blob_cache import BlobCache, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
-from streamjoin.spark.stored.local_runs import folder_of, keep_named, touch
-from streamjoin.spark.stored.pages import bound, pages_of
+from streamjoin.spark.stored.local_runs import folder_of, forget_ended, keep_named, touch
+from streamjoin.spark.stored.pages import bound, page_count, pages_of
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
+from streamjoin.state.giving_back import give_back
 from streamjoin.state.snapshot import FORMAT
 
 STAGES_KEPT: Final = 16
@@ -128,11 +128,11 @@ class Bucket:
 
     def take(self, rows: Any, clock: Clock) -> Iterator[pd.DataFrame]:
         """One micro-batch."""
-        packets = list(packets_of(rows))
+        packets = deque(packets_of(rows))
         known, read = self._load(packets[0].bucket)
         if self.idle_timer is not None:
             self.variables.handle.registerTimer(clock() + self.idle_timer + 1)
-        yield from self._run(known, known.stage.take(packets), read, clock)
+        yield from self._run(known, known.stage.take(_taken(packets)), read, clock)
 
     def put(self, rows: Any) -> None:
         """Rows of a static input, before the first micro-batch."""
@@ -171,6 +171,8 @@ class Bucket:
                 break
             yield from rows.add(packet)
         began, figures = perf_counter_ns(), known.stage.figures()
+        if self.stage.memory is not None:
+            give_back()  # the micro-batch is gone: what is stored of it now shall not come on top
         self._look_after_work(known, clock)
         self._save(known, figures)
         took = {"read_us": read // 1000, "join_us": joining // 1000, "write_us": (perf_counter_ns() - began) // 1000}
@@ -184,6 +186,8 @@ class Bucket:
         if stored is None:
             assert bucket is not None
             clean_up()  # a new state is a good moment to look for those of queries that are gone
+            if self.stage.memory is not None:
+                forget_ended()
             state = uuid.uuid4().hex
             known = Remembered(state, "", self.name, bucket, self.stage.build(bucket, self._scratch(state)))
             return known, perf_counter_ns() - began
@@ -217,11 +221,12 @@ class Bucket:
         snapshot = known.stage.snapshot()
         shelf, cache = known.stored, BlobCache(known.state)
         for name, value in shelf.new_values(snapshot.blobs):
-            pages = pages_of(value)
-            for number, page in enumerate(pages):
-                self.variables.blobs.updateValue((name, number), (len(pages), page))
-            shelf.values[name] = len(pages), len(value)
+            count = page_count(value)
+            for number, page in enumerate(pages_of(value)):
+                self.variables.blobs.updateValue((name, number), (count, page))
+            shelf.values[name] = count, len(value)
             cache.put(name, value)
+            del value  # before the next one is made
         for name in shelf.unneeded():
             for number in range(shelf.values.pop(name)[0]):
                 self.variables.blobs.removeKey((name, number))
@@ -247,13 +252,19 @@ class Bucket:
         remember(known, figures)
         if self.stage.memory is not None:
             touch(folder_of(known.state))
-            pa.default_memory_pool().release_unused()
+            give_back()
 
 
 def _micro_batch() -> int:
     """The number of the micro-batch that this task is part of."""
     context = TaskContext.get()
     return int((context.getLocalProperty("streaming.sql.batchId") if context is not None else None) or 0)
+
+
+def _taken(packets: deque[Packet]) -> Iterator[Packet]:
+    """The packets one by one, each of which goes with whoever takes it: here none is kept."""
+    while packets:
+        yield packets.popleft()
 
 
 def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:

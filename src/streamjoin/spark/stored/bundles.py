@@ -79,6 +79,7 @@ class Shelf:
             else:
                 self.blobs[name] = name, len(blob)
                 yield name, blob
+                del blob  # before the next one is made
         if small:
             value = PREFIX + uuid.uuid4().hex if len(small) > 1 else next(iter(small))
             self.blobs |= {name: (value, len(blob)) for name, blob in small.items()}

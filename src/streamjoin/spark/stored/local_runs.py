@@ -95,6 +95,11 @@ def forget(folder: Path, now: float | None = None) -> None:
                 shutil.rmtree(state, ignore_errors=True)
 
 
+def forget_ended() -> None:
+    """Remove what queries left that ended hours ago: a worker may live as long as Spark, and others begin in it."""
+    forget(scratch().folder)
+
+
 def keep_named(folder: str, manifest: Any) -> None:
     """Remove runs that a stage's manifest does not name: of attempts that failed, or of other workers before."""
     FileStore(folder=Path(folder)).keep_only(set(runs_in(manifest)))

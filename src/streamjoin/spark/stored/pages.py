@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
 
 PAGE_BYTES: Final = 1 << 18
@@ -11,13 +11,22 @@ KEY: Final = "name string, page int"
 VALUE: Final = "pages int, blob binary"  # how many pages there are, and this one
 
 
-def pages_of(blob: bytes) -> list[bytes]:
-    """What is stored of a blob, page by page; at least one.
+def pages_of(blob: bytes) -> Iterator[bytes]:
+    """What is stored of a blob, page by page; at least one. Never all at once: that would be the blob once more.
 
     >>> [len(page) for page in pages_of(bytes(PAGE_BYTES + 5))]
     [262144, 5]
     """
-    return [blob[first : first + PAGE_BYTES] for first in range(0, max(1, len(blob)), PAGE_BYTES)]
+    return (blob[first : first + PAGE_BYTES] for first in range(0, max(1, len(blob)), PAGE_BYTES))
+
+
+def page_count(blob: bytes) -> int:
+    """How many pages a blob has.
+
+    >>> page_count(b""), page_count(bytes(PAGE_BYTES)), page_count(bytes(PAGE_BYTES + 1))
+    (1, 1, 2)
+    """
+    return max(1, -(-len(blob) // PAGE_BYTES))
 
 
 class Bindery:

@@ -1,0 +1,137 @@
+"""Runs of joins in sorted runs, in files: however many there are, a process has few of them open."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from streamjoin.algebra import Greedy, MaxFanIn
+from streamjoin.operators.contract import Results
+from streamjoin.operators.tpmj import Shares, Tpmj, ValueOrder
+from streamjoin.operators.tpmj.running import RunningTpmj
+from streamjoin.operators.tpmj.sorted_results import SortedResults
+from streamjoin.state import Batch
+from streamjoin.state.paged import FilePages, PagedRun
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts files in /proc")
+MEGABYTE = 1 << 20
+ROWS = 300  # of each input; each row is a part of its own, because it is declared to have a megabyte
+MORE = 100  # files that may be opened
+
+
+@contextmanager
+def few_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + MORE, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def operator(folder: Path, pages: int = 12) -> RunningTpmj:
+    schema = pa.schema([("id", pa.int64())])
+    running: RunningTpmj = Tpmj(
+        (schema, schema), ValueOrder((0, 0), interval=True), merge=Greedy(2), folder=str(folder), page_bytes=MEGABYTE,
+        memory=Shares(2 * ROWS * MEGABYTE, pages * MEGABYTE, MEGABYTE), row_bytes=(MEGABYTE, MEGABYTE), credit=0.0,
+    ).build()  # fmt: skip
+    return running
+
+
+def fed(running: RunningTpmj) -> RunningTpmj:
+    """All rows are in one group, in any order of their values; each came alone."""
+    for number in (0, 1):
+        low = np.random.default_rng(number).permutation(ROWS).astype(np.float64)
+        ts = np.arange(ROWS)
+        rows = Batch(pa.table({"id": ts}), ts, ts + 50, np.zeros(ROWS, np.int64), (low, low + 2))
+        for at in range(ROWS):
+            assert list(running.on_batch(number, rows.part(at, at + 1))) == []
+    assert [[run.rows for run in group.runs] for group in running.tree.groups] == [[ROWS, ROWS]]
+    return running
+
+
+def ids(running: RunningTpmj) -> list[tuple[int, int]]:
+    found = [results for results in running.on_end() if isinstance(results, Results)]
+    return [tuple(row.values()) for results in found for row in results.payload.to_pylist()]
+
+
+def pages(running: RunningTpmj) -> list[PagedRun]:
+    return [run.pages for group in running.tree.groups for run in group.runs]
+
+
+def test_a_run_of_many_parts_is_made_again_with_few_files_open(tmp_path: Path) -> None:
+    before = fed(operator(tmp_path / "one"))
+    stored = before.snapshot()
+    assert len(stored.blobs) == 2 * ROWS, "the case itself is wrong: a part for each row was meant"
+    after = operator(tmp_path / "two")
+    with few_files():
+        after.restore(stored)
+        assert [run.labels().tolist() for run in pages(after)] == [run.labels().tolist() for run in pages(before)]
+        files = len(list((tmp_path / "two").rglob("*.index")))
+        found = ids(after)
+    assert files == 2, "what they were made of is gone"
+    assert len(found) > ROWS // 2
+    assert found == ids(before)
+
+
+def test_parts_are_stored_as_they_came(tmp_path: Path) -> None:
+    running = fed(operator(tmp_path))
+    stored = running.snapshot().blobs
+    both = [pa.ipc.open_stream(blob).read_all()["id"].to_pylist() for blob in stored.values()]
+    assert sorted(both) == sorted([[at] for at in range(ROWS)] * 2), "each row is in one part, and no other"
+
+
+def test_pages_are_as_large_as_memory_allows_after_a_restart(tmp_path: Path) -> None:
+    """A query that goes on with less memory does not read pages of the size that it had."""
+    schema = pa.schema([("id", pa.int64())])
+
+    def with_pages(nbytes: int, folder: str) -> RunningTpmj:
+        shares, folder = Shares(100_000, nbytes, 100_000), str(tmp_path / folder)
+        made: RunningTpmj = Tpmj(
+            (schema, schema), ValueOrder((0, 0), interval=True), memory=shares, folder=folder, credit=0.0
+        ).build()  # fmt: skip
+        return made
+
+    large = with_pages(10 * MEGABYTE, "large")
+    rows, ts = 1_000, np.zeros(1_000, np.int64)
+    for number in (0, 1):
+        low = np.arange(rows, dtype=np.float64)
+        batch = Batch(pa.table({"id": np.arange(rows)}), ts, ts + 9, ts, (low, low + 0.5))
+        list(large.on_batch(number, batch))
+        list(large.on_batch(number, batch))
+    small = with_pages(100_000, "small")
+    small.restore(large.snapshot())
+    sizes = [[run.page_rows * group.runs[0].width for run in pages(each)] for each in (large, small)
+             for group in each.tree.groups[:1]]  # fmt: skip
+    assert max(sizes[1]) <= small.tree.page_bytes < min(sizes[0])
+    assert sorted(ids(small)) == sorted(ids(large))
+
+
+def test_results_that_outgrow_memory_many_times_leave_with_few_files_open(tmp_path: Path) -> None:
+    results, rng = SortedResults(FilePages(tmp_path), limit=1, page_bytes=64), np.random.default_rng(1)
+    times = rng.integers(0, 40, 400)
+    with few_files():
+        for at, time in enumerate(times.tolist()):  # each is more than the limit, and a run of its own
+            one = np.array([time])
+            results.add(Results(pa.table({"id": [at]}), one, one + 1))
+        left = Results.concat(list(results.leave()))
+    assert left.payload["id"].to_pylist() == np.argsort(times, kind="stable").tolist()
+    assert results.pages > 3 * len(times), "written, merged with others, and read"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("inputs", [2, 3, 5])
+def test_the_fan_in_follows_memory_within_reason_and_a_strategy_may_say_another(inputs: int) -> None:
+    schemas = (pa.schema([("id", pa.int64())]),) * inputs
+    by_memory = [Tpmj(schemas).fan_in(Shares.of(megabytes << 20)) for megabytes in (8, 64, 4096)]
+    assert by_memory == sorted(by_memory)
+    assert by_memory[-1] == max(16, 64 // inputs)
+    assert Tpmj(schemas, merge=MaxFanIn(100)).fan_in(Shares.of(4 << 30)) == 100
