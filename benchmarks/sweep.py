@@ -56,6 +56,7 @@ OFF, FEWER, SPARED, PMJ_SPEED = 0.03, {"MaxFanIn": 5.3, "Greedy": 4.6}, 80_000, 
 FIRST_RESULT: Final = 10.0  # seconds, as the document's Figure 2 shows it
 FULL_FAN_IN: Final = 90
 GREEDY_FAN_IN: Final = 8
+OTHER_FAN_INS: Final = (FULL_FAN_IN, 6, 7, 10)
 SMALL_FAN_IN: Final = 3
 COLOURS: Final = ("#1b6ca8", "#d1495b", "#2e8b57", "#8a5a00", "#7a4fa3", "#666666")
 
@@ -113,8 +114,8 @@ def pages(size: int, say: Say) -> Outcome:
         "Greedy, n-way": lambda: nway(Greedy(GREEDY_FAN_IN)),
         "Greedy, cascade": lambda: cascade(Greedy(GREEDY_FAN_IN)),
         "Greedy, n-way, spared": lambda: nway(Greedy(GREEDY_FAN_IN), spare=True),
-        # What it would be if a greedy merge took all that had come.
-        f"Greedy, cascade, fan-in {FULL_FAN_IN}": lambda: cascade(Greedy(FULL_FAN_IN)),
+        # The document does not say how many groups a greedy merge takes; the first: as if it took all that came.
+        **{f"Greedy, cascade, fan-in {fan_in}": _greedy_cascade(fan_in) for fan_in in OTHER_FAN_INS},
     }
     for name, make in variants.items():
         say(f"{name} ...")
@@ -124,6 +125,10 @@ def pages(size: int, say: Say) -> Outcome:
     figures = {name: _figures(plan, computable, size) for name, plan in plans.items()}
     verdicts = [] if size != SIZE else _verdicts(count, plans, figures)
     return Outcome(verdicts, _pages_table(count, figures), {"figure2": _figure2(plans, computable)}, figures, count)
+
+
+def _greedy_cascade(fan_in: int) -> Callable[[], Plan]:
+    return lambda: cascade(Greedy(fan_in))
 
 
 def _figures(plan: Plan, computable: Any, size: int) -> dict[str, Any]:
@@ -166,13 +171,16 @@ def _verdicts(count: int, plans: dict[str, Plan], figures: dict[str, Any]) -> li
 def _pages_table(count: int, figures: dict[str, Any]) -> Table:
     table = Table(title=f"Page accesses, {count:,} results, equal in all variants")
     table.add_column("")
-    for heading in ("accesses", "document", "read", "written", "merges", "first result, s", "share that has left"):
+    headings = ("accesses", "of n-way", "document", "read", "written", "merges", "first result, s", "share left")
+    for heading in headings:
         table.add_column(heading, justify="right")
     for name, each in figures.items():
         document = DOCUMENT.get(name)
+        times = each["accesses"] / figures[f"{name.partition(',')[0]}, n-way"]["accesses"]
         table.add_row(
-            name, f"{each['accesses']:,}", "" if document is None else f"{document:,}", f"{each['read']:,}",
-            f"{each['written']:,}", f"{each['merges']:,}", f"{each['first_result']:.1f}", f"{each['share']:.0%}",
+            name, f"{each['accesses']:,}", f"{times:.2f}" if "cascade" in name else "",
+            "" if document is None else f"{document:,}", f"{each['read']:,}", f"{each['written']:,}",
+            f"{each['merges']:,}", f"{each['first_result']:.1f}", f"{each['share']:.0%}",
         )  # fmt: skip
     return table
 

@@ -28,4 +28,4 @@ def _heap_trim() -> Callable[[int], int] | None:
     except (AttributeError, OSError, TypeError):
         return None
     trim.argtypes, trim.restype = [ctypes.c_size_t], ctypes.c_int
-    return trim  # type: ignore[no-any-return]
+    return trim
