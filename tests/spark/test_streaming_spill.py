@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
@@ -108,20 +109,20 @@ def test_queries_go_on_with_state_that_does_not_fit(spark: SparkSession, tmp_pat
 PATIENCE = 60  # seconds; a bound for what hangs, not what is expected
 
 
+@pytest.mark.long
 def test_merges_go_on_by_timers_while_nothing_comes(spark: SparkSession, tmp_path: Path) -> None:
     """Two groups at a time with the flank: more than what comes pays for. Who waits is merged in micro-batches without
     rows, and results leave there; when nothing waits any more, none of them merges anything.
     """
     for number, side in itertools.product(range(3), (0, 1)):
         write(tmp_path, side, number)
-    query = (
-        joined(spark, tmp_path, "merged", "2 MB", merge=sj.Greedy(2), buckets=1, timers=True)
-        .writeStream.format("parquet")
-        .option("path", str(tmp_path / "out"))
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(processingTime="100 milliseconds")
-        .start()
-    )
+
+    def started(**trigger: Any) -> Any:
+        frame = joined(spark, tmp_path, "merged", "2 MB", merge=sj.Greedy(2), buckets=1, timers=True)
+        writer = frame.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        return writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(**trigger).start()
+
+    query = started(processingTime="100 milliseconds")
     until, idle = time.monotonic() + PATIENCE, list[Any]()
     try:
         # A timer comes after 200 ms: one of these would have brought it.
@@ -135,6 +136,7 @@ def test_merges_go_on_by_timers_while_nothing_comes(spark: SparkSession, tmp_pat
     finally:
         query.stop()
     assert sum(each["rows_out"] for each in idle) > 0
+    started(availableNow=True).awaitTermination()  # it was stopped in a micro-batch
     (tree,) = stored_trees(spark, str(tmp_path / "checkpoint"))
     assert tree.merging is None
     assert len(tree.groups) == 1, "the flank alone"
