@@ -7,6 +7,7 @@
 #   ./sj test ARGS...      only pytest, with ARGS
 #   ./sj test-wheel        build the package, install it into an empty environment, and walk through the tutorial there
 #   ./sj test-postgres     the guide to PostgreSQL, with a server that is started for it
+#   ./sj test-spark 4.2    what works with another version of Spark, in an environment of its own, against what the guide says
 #   ./sj docs              the documents as a site, in build/site: fails on warnings and on links that lead nowhere
 #   ./sj lint              the static part of the check
 #   ./sj lock              choose the newest allowed versions anew and write requirements.lock
@@ -234,6 +235,10 @@ test-postgres)
     setup_java
     setup_postgresql
     cd "$root" && exec pytest -m long tests/spark/test_postgresql.py
+    ;;
+test-spark)
+    setup_java
+    cd "$root" && exec "$venv/bin/python" -m tests.spark_versions "${@:2}"
     ;;
 docs) cd "$root" && make_site ;;
 test-browser)

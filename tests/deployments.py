@@ -1,7 +1,8 @@
 """One small suite for every way to deploy: batch, stream, restart, figures, finish; its results can be compared.
 
     suite(spark, folder)                     in a session that is there: local, a cluster's, Spark Connect's
-    python -m tests.deployments JSON FOLDER  in a driver of its own, with `sj.session(**JSON)`; prints one line of JSON
+    python -m tests.deployments JSON FOLDER  in a driver of its own, with `sj.session(**JSON)`; prints one line of JSON.
+                                             With a further word, `own`, also what a session of the user's own is told
 
 Executors need streamjoin and nothing of the tests: no function of this file goes to a worker by name.
 """
@@ -94,7 +95,7 @@ def where_workers_find_it(spark: SparkSession, tasks: int) -> list[str]:
     return sorted(row.path for row in rows)
 
 
-def main(settings: dict[str, Any], folder: Path) -> None:
+def main(settings: dict[str, Any], folder: Path, *, own: bool) -> None:
     spark = sj.session(**settings)
     told = {
         "results": suite(spark, folder),
@@ -103,7 +104,7 @@ def main(settings: dict[str, Any], folder: Path) -> None:
         "found": where_workers_find_it(spark, 4),
     }
     spark.stop()
-    print(json.dumps(told | of_an_own_session(settings)))
+    print(json.dumps(told | (of_an_own_session(settings) if own else {})))
 
 
 def of_an_own_session(settings: dict[str, Any]) -> dict[str, Any]:
@@ -124,4 +125,4 @@ def of_an_own_session(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]), Path(sys.argv[2]))
+    main(json.loads(sys.argv[1]), Path(sys.argv[2]), own=sys.argv[3:] == ["own"])

@@ -1,6 +1,9 @@
 """The same calls on a classic session and through Spark Connect; `test_connect.py` runs this in a process of its own.
 
-Prints one line of JSON: what the calls told.
+    python -m tests.spark.connect_job calls INPUTS FOLDER     what the calls told
+    python -m tests.spark.connect_job streams INPUTS FOLDER   what streams gave, through every function
+
+Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import streamjoin as sj
 from streamjoin.errors import StreamjoinError
 from tests.deployments import suite
 from tests.spark.conditions import differing
+from tests.spark.every_name import streamed, tried
 
 T = TypeVar("T")
 
@@ -85,36 +89,22 @@ def told(spark: SparkSession, folder: Path, scratch: Path) -> dict[str, Any]:
     schema = StructType([StructField(name, LongType()) for name in ("id", "k", "ts")])
     return {
         "suite": suite(spark, scratch),
+        "every name": tried(spark, scratch / "names"),
         "explain": [sj.explain(stream), sj.explain(batch)],
-        "delay": sj.output_delay(stream),
         "asof": _rows(priced(one, two)),
-        "differing conditions": differing(spark),
+        "differing conditions": [] if hasattr(spark, "_jvm") else differing(spark),  # there: `test_conditions`
         "condition": _rows(sj.join(one, two, by="k", where=one.id < two.id)),
         "condition of another frame": refused(lambda: sj.join(one, two, where=one.where("id > 3").id < two.id)),
         "condition of a function": refused(lambda: sj.join(one, two, where=F.udf(bool, "boolean")(one.id))),
-        "condition on streams": _streamed(frames(True), scratch / "condition"),
         "unasked": _rows(unasked(lambda: priced(*frames(False), schemas=schema, streaming=False))),
         "unasked stream": unasked(lambda: sj.output_delay(joined(True, schemas=schema, streaming=True))),
         "a stream called none": refused(lambda: start(priced(*frames(True), schemas=schema, streaming=False))),
-        "cql": _rows(sj.cql(spark, "SELECT k, COUNT(*) AS n FROM R [ROWS 3] GROUP BY k", R=one, buckets=2)),
         "collated": refused(lambda: sj.join(collated, by="k").schema),
         "finish elsewhere": None
         if hasattr(spark, "_jvm")
         else refused(lambda: sj.finish("s3a://nowhere/checkpoint", spark)),
-        "session": sj.session() is spark,
         "of computed columns": sj.explain(joined(False).filter("k > 0").selectExpr("k + 1 AS w")),
-        "begun nowhere": str(sj.checkpoint(scratch / "new", spark)),
     }
-
-
-def _streamed(frames: list[DataFrame], folder: Path) -> list[list[object]]:
-    """The rows of a streaming join with a condition that is a Column."""
-    one, two = frames
-    near: dict[str, Any] = {"on": "ts", "lower": 0, "upper": 9, "by": "k", "lateness": sj.Grace(100), "buckets": 2}
-    joined = sj.join_interval(one, two, where=(one.id < two.id) & (F.col("l.ts") % 2 == 1), **near)
-    query = joined.writeStream.trigger(availableNow=True).option("checkpointLocation", str(folder / "state"))
-    query.start(str(folder / "out"), "parquet").awaitTermination()
-    return _rows(joined.sparkSession.read.parquet(str(folder / "out")))
 
 
 def _rows(frame: DataFrame) -> list[list[object]]:
@@ -132,14 +122,17 @@ def of_a_server_that_runs(spark: SparkSession) -> list[str | None]:
     return [spark.conf.get(name) for name in LIKED]
 
 
-def main(folder: Path, scratch: Path) -> None:
+def main(what: str, folder: Path, scratch: Path) -> None:
     os.environ["SPARK_REMOTE"] = "local[2]"
     spark = sj.session(**{name.replace(".", "__"): value for name, value in SETTINGS.items()})
     assert not hasattr(spark, "_jvm"), "this is no Connect session"
+    if what == "streams":
+        print(json.dumps(streamed(spark, scratch)))
+        return
     chosen = [spark.conf.get(name) for name in LIKED]
     settings = {"settings": [chosen, of_a_server_that_runs(spark)]}
     print(json.dumps(told(spark, folder, scratch) | settings))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))

@@ -7,23 +7,24 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+import streamjoin as sj
 from tests.conftest import ROOT
 from tests.spark.connect_job import told, write_inputs
+from tests.spark.every_name import streamed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    write_inputs(spark, tmp_path)
-    classic = told(spark, tmp_path, tmp_path / "classic")
+def through_connect(what: str, folder: Path) -> dict[str, Any]:
+    """What `connect_job` prints, in a process of its own: a program has one kind of session."""
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.spark.connect_job", str(tmp_path), str(tmp_path / "connect")],
+        [sys.executable, "-m", "tests.spark.connect_job", what, str(folder), str(folder / "connect")],
         env=os.environ | {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
@@ -31,8 +32,18 @@ def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
-    connect = json.loads(ran.stdout.splitlines()[-1])
+    return json.loads(ran.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
+
+def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_inputs(spark, tmp_path)
+    classic = told(spark, tmp_path, tmp_path / "classic")
+    connect = through_connect("calls", tmp_path)
+
+    # Every name of the package has been in a call. A new one that has no case yet in `every_name` is missing here.
+    assert connect["every name"]["names"] == sorted(sj.__all__)
     ran_there = connect["suite"]
     assert ran_there["again"]["last"]["joins"][0]["state_rows"] > 0
     assert sum(each["rows_in"] for run in ("first", "again") for each in ran_there[run]["every"]) == 80
@@ -43,9 +54,8 @@ def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
     assert connect["unasked"] == connect["asof"]
     assert classic.pop("a stream called none").startswith("CallError")
     assert "is not supported on streaming" in connect.pop("a stream called none")
-    # Conditions that are Columns mean on both what Spark computes of them; and on streams what they mean on tables.
+    # Conditions that are Columns mean on both what Spark computes of them.
     assert connect["differing conditions"] == []
-    assert connect["condition on streams"]
     # By the number of its plan a Column is of one frame only; a classic session looks at the columns themselves.
     assert classic.pop("condition of another frame") == "taken"
     assert "none of the inputs of the join has it" in connect.pop("condition of another frame")
@@ -59,4 +69,14 @@ def test_calls_tell_the_same_through_a_connect_server_as_on_a_classic_session(
     # With SPARK_REMOTE `sj.session()` has all that a query needs, from a server that it starts and from one that runs.
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     assert connect.pop("settings") == [[provider, "2", "UTC"]] * 2
-    assert connect == json.loads(json.dumps(classic))
+    everywhere = json.loads(json.dumps(classic))
+    for what in everywhere["every name"]:
+        assert connect["every name"][what] == everywhere["every name"][what], what
+    assert connect == everywhere
+
+
+@pytest.mark.long
+def test_streams_give_the_same_through_every_function(spark: SparkSession, tmp_path: Path) -> None:
+    classic = streamed(spark, tmp_path / "classic")
+    assert through_connect("streams", tmp_path) == classic
+    assert all({of for of, _ in rows} == set(names.split("; ")) for names, rows in classic.items())

@@ -16,6 +16,7 @@ from streamjoin.spark.jobs import (
     log_no_errors,
     memory_by_default,
     memory_differs,
+    rows_read,
     schema_from_json,
     ship_by_value,
 )
@@ -71,6 +72,7 @@ __all__ += [
     "memory_differs",
     "ran_of",
     "rescale_query",
+    "rows_read",
     "schema_from_json",
     "ship_by_value",
     "stored_state",

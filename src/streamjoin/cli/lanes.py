@@ -28,7 +28,7 @@ from statistics import median
 from typing import Any, Final
 
 from streamjoin import CallError
-from streamjoin.api import NeverSoShortError, limit_of, ran_of
+from streamjoin.api import NeverSoShortError, limit_of, ran_of, rows_read
 from streamjoin.cli.tables import UNKNOWN, Shape, files_of, kind_of, options_of
 
 KEPT: Final = "streamjoin_lanes.json"
@@ -169,7 +169,7 @@ class Measuring:
                 return self._step(ran)
             self.warning = f"no limit was found that keeps micro-batches to {self.wanted} s: {error}"
             return False
-        others = median(each["numInputRows"] - sum(self._rows(each).values()) for each in known)
+        others = median(rows_read(each) - sum(self._rows(each).values()) for each in known)
         if limit.rows <= others:
             self.warning = (
                 f"micro-batches take about {others:,.0f} rows of inputs without a limit, which alone take longer than "

@@ -115,3 +115,13 @@ def did_run(progress: dict[str, Any]) -> bool:
     False
     """
     return "addBatch" in progress["durationMs"]
+
+
+def rows_read(progress: dict[str, Any]) -> int:
+    """How many rows a micro-batch has read. Through Spark Connect a report has only the rows of each source.
+
+    >>> rows_read({"numInputRows": 7}), rows_read({"numInputRows": None, "sources": [{"numInputRows": 3}] * 2})
+    (7, 6)
+    """
+    told = progress["numInputRows"]
+    return int(sum(each["numInputRows"] for each in progress["sources"]) if told is None else told)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from streamjoin.errors import CallError
-from streamjoin.spark.jobs import did_run
+from streamjoin.spark.jobs import did_run, rows_read
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class NeverSoShortError(CallError):
 
 def ran_of(progress: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The micro-batches that had rows."""
-    return [each for each in progress if did_run(each) and each["numInputRows"]]
+    return [each for each in progress if did_run(each) and rows_read(each)]
 
 
 def limit_of(progress: Sequence[dict[str, Any]], batch_seconds: Any) -> LaneLimit:
@@ -47,7 +47,7 @@ def limit_of(progress: Sequence[dict[str, Any]], batch_seconds: Any) -> LaneLimi
         raise CallError(f"batch_seconds must be a positive number, got {batch_seconds!r}", hint="batch_seconds=2")
     ran = ran_of(progress)
     ran = ran[1:] if len(ran) > 2 else ran
-    rows = np.array([float(each["numInputRows"]) for each in ran])
+    rows = np.array([float(rows_read(each)) for each in ran])
     seconds = np.array([each["durationMs"]["triggerExecution"] / 1000 for each in ran])
     if len(ran) < 2 or rows.max() < 1.2 * rows.min():
         sizes = ", ".join(f"{int(each):,}" for each in rows) or "none"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -21,6 +22,11 @@ from streamjoin.plan.expression import Expression
 from streamjoin.plan.types import Field, Fields, Type, names_of, type_of
 from streamjoin.spark.told import asked
 
+# PySpark is told from 4.2 on in which zone timestamps are; before it was always this one.
+_IN_UTC: Final[dict[str, Any]] = (
+    {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+)
+
 
 def plan_type(kind: DataType, name: str, where: str = "the query") -> Type:
     """A type of Spark's as plans see it.
@@ -30,7 +36,7 @@ def plan_type(kind: DataType, name: str, where: str = "the query") -> Type:
     'bigint'
     """
     try:
-        arrow = _nullable_within(to_arrow_type(kind, timezone="UTC"))
+        arrow = _nullable_within(to_arrow_type(kind, **_IN_UTC))
     except PySparkTypeError as error:
         raise UnsupportedError(
             f"column {name!r} of {where} is {kind.simpleString()}, which Spark cannot hand to Python",

@@ -46,8 +46,11 @@ def prioritised(frame: DataFrame, rules: Any, name: Any) -> DataFrame:
 
 def stamped(frame: DataFrame, priority: Column, name: str, type_name: str = "int") -> DataFrame:
     """A frame with a column for its priority, marked as such."""
+    # Selected, as the last or in the place of one of that name: through Spark Connect `withColumn` forgets the mark.
+    stamp = priority.cast(type_name).alias(name, metadata={PRIORITY: True})
+    columns = [stamp if each.lower() == name.lower() else F.col(quoted(each)) for each in frame.columns]
     try:
-        found = frame.withColumn(name, priority.cast(type_name).alias(name, metadata={PRIORITY: True}))
+        found = frame.select(*columns) if _own(frame, name) else frame.select("*", stamp)
         _ = found.schema
     except AnalysisException as error:
         raise CallError(f"Spark cannot evaluate the rules: {reason(error)}", hint=_FITTING) from error

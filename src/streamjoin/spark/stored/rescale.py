@@ -1,6 +1,6 @@
 """The state of a stopped query, spread over another number of partitions. Buckets stay what they are.
 
-Spark can do it from 4.3 on, offline: it writes one more micro-batch into the checkpoint, without input, whose state has
+Spark can do it from 4.2 on, offline: it writes one more micro-batch into the checkpoint, without input, whose state has
 every key where the new number of partitions wants it. A bucket is a key of ours, so it moves as a whole.
 """
 
@@ -26,7 +26,9 @@ def rescale_query(spark: SparkSession, checkpoint: str, partitions: int) -> int:
             hint="a query keeps the buckets that it was begun with; begin with more of them",
         )
     if not hasattr(spark, "_streamingCheckpointManager"):
-        raise UnsupportedError("this session cannot spread state anew", hint="use a classic session of Spark 4.3")
+        raise UnsupportedError(
+            "this session cannot spread state anew", hint="use a classic session of Spark 4.2 or later"
+        )
     try:
         spark._streamingCheckpointManager.repartition(checkpoint, partitions)
     except Exception as error:  # py4j's: PySpark has none of its own for these
