@@ -277,6 +277,7 @@ def _configured(sj: Any, spark: SparkSession) -> list[Any]:
 def streamed(spark: SparkSession, folder: Path) -> Results:
     """What streams give through every function that takes one, some of them in each query."""
     on, results = Tried(spark, folder), Results()
+    on.source.close()  # so that everything leaves
     frames = {
         name: function.call(spark, on.source.frames(streaming=True), buckets=2) for name, function in FUNCTIONS.items()
     }
