@@ -13,7 +13,7 @@ from benchmarks.environments import ROOT
 from benchmarks.plots import write_plots
 from benchmarks.priority_lanes.arrivals import STEP
 from benchmarks.priority_lanes.model import DRAWS
-from benchmarks.priority_lanes.overload import BATCH_SECONDS, FREE_RUN, LANES_RUN, LIMITED_RUN, Outcome
+from benchmarks.priority_lanes.overload import AIM, FREE_RUN, LANES_RUN, LIMITED_RUN, Outcome
 from benchmarks.priority_lanes.waits import LaneRun, percentile
 from benchmarks.tables import new_table
 from streamjoin.reporting.charts import Line, Plot
@@ -63,7 +63,7 @@ def plot_of(outcome: Outcome) -> Plot:
     found = outcome.calibration
     words = [
         f"Spark on two cores, {found.rate:,.0f} rows a second, 1.5 times what it can do, of which 1% are urgent; "
-        f"a limit is one for micro-batches of {BATCH_SECONDS:g} s at most (./sj bench lanes)."
+        f"a limit is one for micro-batches of {AIM:g} s (./sj bench lanes)."
     ]
     return Plot("How long results wait in an overload", "second of arrival", "seconds", lines, words)
 

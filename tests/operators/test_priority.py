@@ -23,6 +23,7 @@ from streamjoin.plan.lowering.priorities import PriorityExpression
 from streamjoin.plan.relation import Aggregation, Join, Relation, Stream, streams_of
 from streamjoin.plan.stored import to_stored
 from streamjoin.plan.tasks import SourceTask, Urgency
+from streamjoin.runtime import fragment
 from streamjoin.state import Batch, Matching
 from tests.in_process import Troubled, plan_of
 from tests.interpreter import InProcess
@@ -35,6 +36,14 @@ IDS = pa.schema([("id", pa.int64())])
 @pytest.mark.parametrize("first", range(0, 240, 20))
 def test_simulator_urgent_rows_change_no_result_and_keep_weak_order(first: int) -> None:
     for seed in range(first, first + 20):
+        simulate(seed)
+
+
+def test_simulator_urgent_results_that_go_straight_on_change_nothing_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fragment, "URGENT_BYTES", 1)  # none waits for the end of its operator's turn
+    nested = [seed for seed in range(240) if draw(seed).kind == "nested"]
+    assert len(nested) > 20
+    for seed in nested[:30]:
         simulate(seed)
 
 

@@ -198,6 +198,23 @@ def test_many_urgent_results_do_not_wait_for_the_end_of_a_turn(monkeypatch: pyte
     ]  # fmt: skip
 
 
+class Mixing(Ranking):
+    """Passes rows on as they are, urgent and other ones in one piece; notes whether those that come have priorities."""
+
+    def on_batch(self, number: int, rows: Batch) -> Iterator[Output]:
+        self.log.append((self.name, "rows", number, (ids(rows), rows.priority is not None)))
+        numbers = np.array(ids(rows), np.int64)
+        yield Results(rows.payload, rows.ts, rows.te, priority=np.where(numbers % 2 == 1, 5, 0))
+
+
+def test_rows_that_are_not_urgent_wait_without_a_priority() -> None:
+    log: LOG = []
+    nodes = [Node(Mixing("0", log), (Entry(0),), NAMES), Node(Mixing("1", log), (Inner(0, RowBinding(NAMES)),), NAMES)]
+    list(Fragment(nodes, 0, prioritised=True).run({0: rows_of([1, 2, 3, 4])}, {}, [5]))
+    heard = [entry[2:] for entry in log if entry[:2] == ("1", "rows")]
+    assert heard == [(0, ([1, 3], True)), (0, ([2, 4], False))], "areas keep the others apart from urgent ones"
+
+
 # Names ---------------------------------------------------------------------------------------------------------------
 
 

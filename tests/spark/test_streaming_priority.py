@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -40,7 +41,7 @@ def test_urgent_rows_overtake_in_lanes_and_change_no_result(spark: SparkSession,
 
     def handler(table: Any, batch: int, bucket: int) -> None:
         assert min(table["priority"].to_pylist()) > 0
-        (Path(str(told)) / f"{batch}-{bucket}-{id(table)}").write_text(str(table.num_rows))
+        (Path(str(told)) / f"{batch}-{bucket}-{uuid4()}").write_text(str(table.num_rows))
 
     options: dict[str, Any] = {
         "by": "k", "time": "ts", "window": sj.Range("6 s"), "lateness": GRACE, "buckets": 2, "emit": "ordered",

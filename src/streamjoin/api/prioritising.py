@@ -127,7 +127,8 @@ def lane_limit(query: Any, *, batch_seconds: float = 2.0) -> LaneLimit:
     """How many rows keep a query's micro-batches so short, from what its last ones took: the limit of a normal lane.
 
     A micro-batch takes a + b * rows seconds; so `rows` = (batch_seconds - a) / b. The price is throughput: of what
-    endless micro-batches would do, 1 - a / batch_seconds is left (`throughput`).
+    endless micro-batches would do, 1 - a / batch_seconds is left (`throughput`). Micro-batches of equal size vary, so
+    half of them are longer: ask for 0.7 of what hardly any may exceed.
 
     These are rows of all streams of the query, urgent lanes and streams beside it too (Spark's `numInputRows`), because
     nothing says which of its sources is a normal lane. Where the others bring many, subtract what they bring (`sources`

@@ -249,8 +249,8 @@ class Fragment:
             self.waiting[reader].append(results)
             return False
         urgent, others = results.split(results.priority > 0)
-        if len(others):
-            self.waiting[reader].append(others)
+        if len(others):  # to whom it may concern, none of them is urgent: an area keeps them apart from those that are
+            self.waiting[reader].append(replace(others, priority=None))
         if len(urgent):
             self.urgent[reader].append(urgent)
         return sum(each.nbytes for each in self.urgent[reader]) >= URGENT_BYTES
@@ -311,10 +311,12 @@ class Fragment:
 def _in_pieces(waiting: Sequence[Results]) -> Iterator[Results]:
     """Results that have waited, in pieces of about `RESULT_BYTES`: one large batch is joined sooner than many."""
     piece: list[Results] = []
+    size = 0
     for results in waiting:
-        if piece and sum(each.nbytes for each in piece) + results.nbytes > RESULT_BYTES:
+        if piece and size + results.nbytes > RESULT_BYTES:
             yield Results.concat(piece)
-            piece = []
+            piece, size = [], 0
         piece.append(results)
+        size += results.nbytes
     if piece:
         yield Results.concat(piece)

@@ -7,8 +7,8 @@ what is kept is expired.
 
 Urgent rows have runs of their own, which merge among themselves: whoever finds pairs need not tell urgent ones apart in
 runs that have none, and a few urgent rows that come before the others of a micro-batch are no reason to copy those. So
-there are at most twice as many runs. Only a history, of which a row is forgotten by the rows beside it, has them
-together.
+there are at most twice as many runs. Together they are only in a history, of which a row is forgotten by the rows
+beside it; in runs that left memory (`spilling`); and in what was kept so by an earlier version.
 
 A merge leaves the expired behind. It happens in memory only: what has been stored of a row stays where it is (see
 `layout`), and whoever restores a run merges its parts in the same way.

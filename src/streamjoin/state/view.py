@@ -53,7 +53,7 @@ class View:
         and must not find who has been removed; others cannot. `by`: another way to find pairs than the area's own.
         """
         matching = self.matching if by is None else by
-        numbered = sorted(enumerate(self.runs, self.first), key=lambda each: each[1].run.rows.priority is None)
+        numbered = sorted(enumerate(self.runs, self.first), key=_whom_first)
         for number, kept in numbered:
             if isinstance(kept.run, SpilledRun):
                 found = spilled_pairs(matching, run, kept.run, side)
@@ -84,3 +84,9 @@ class View:
         back = np.empty(len(number), np.int64)
         back[np.concatenate(places)] = np.arange(len(number))
         return pa.concat_tables(found).take(pa.array(back))
+
+
+def _whom_first(numbered: tuple[int, Kept]) -> tuple[bool, bool]:
+    """Runs in which urgent rows are before others, and those in memory before those that must be read."""
+    run = numbered[1].run
+    return run.rows.priority is None, isinstance(run, SpilledRun)

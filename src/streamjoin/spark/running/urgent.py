@@ -1,8 +1,9 @@
 """Urgent results to a function of the user's, in the worker, as soon as they are made.
 
 Spark's sinks see the rows of a micro-batch when its task is over, or later. A handler need not wait for that: it is
-called when urgent results leave the last operator, before the others are even joined. So it hears of them *at least
-once*: a task that fails is run again. And the rows are in the frame too, like all others.
+called when urgent results leave the last operator: those of urgent rows before the others are even joined, those with a
+partner among these after its operator's turn. So it hears of them *at least once*: a task that fails is run again. And
+the rows are in the frame too, like all others.
 """
 
 from __future__ import annotations
