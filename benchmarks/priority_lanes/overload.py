@@ -46,8 +46,9 @@ class Effort:
 
     seconds: float
     large: int = 1_000_000
-    cold: int = 20  # a Java machine becomes faster for a minute: too low a throughput would be no overload
-    sizes: tuple[float, ...] = (1.0, 0.1, 0.5, 1.0, 0.2, 0.3, 1.0, 0.1, 0.4, 1.0, 0.2, 0.6)
+    cold: int = 45  # a Java machine becomes faster for minutes: too low a throughput would be no overload
+    # Without a limit micro-batches have millions of rows, so some must be that large for b to be theirs, too.
+    sizes: tuple[float, ...] = (1.0, 0.1, 0.5, 4.0, 0.2, 1.0, 0.3, 1.0, 4.0, 0.1, 1.0, 0.6, 4.0)
 
 
 FULL: Final = Effort(seconds=120.0)
@@ -142,7 +143,8 @@ class Outcome:
 
 def measure(effort: Effort, folder: Path, say: Say) -> Outcome:
     """Calibrate, then the three runs over the same files, and the model with the a and b that were measured."""
-    say(f"calibration: {effort.cold + len(effort.sizes)} micro-batches of up to {effort.large:,} rows ...")
+    most = round(effort.large * max(effort.sizes))
+    say(f"calibration: {effort.cold + len(effort.sizes)} micro-batches of up to {most:,} rows ...")
     found = calibrate(effort, folder / "calibration")
     warm = 1 + 2 * found.limit
     rows = overload_rows(found.rate, effort.seconds, warm)
