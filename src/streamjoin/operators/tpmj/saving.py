@@ -12,7 +12,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from streamjoin.operators.tpmj.cursors import Cursor, merged
 from streamjoin.operators.tpmj.groups import Group, Parts, RowsOfParts, StoredRun, labelled
 from streamjoin.operators.tpmj.lists import blob_name, rows_from_bytes, rows_to_bytes, thinned
 from streamjoin.operators.tpmj.tiers import Tiers
@@ -80,8 +79,7 @@ def _remade(tree: Tree, number: int, entry: dict[str, Any], cut: int, snapshot: 
     """
     order, page_rows, shares = tree.join.order, tree.page_rows(entry["width"]), tree.shares
     parts = Parts.plain(entry["parts"], entry["stored"])
-    room = max(1, shares.pages // tree.page_bytes)
-    tiers = Tiers(tree.store, order.columns, number, room)
+    tiers = Tiers(tree.store, order.columns, number, max(1, shares.pages // tree.page_bytes))
     waiting: list[Batch] = []
     for label, part in enumerate(parts.names):
         rows, _ = thinned(labelled(rows_from_bytes(snapshot.blobs[blob_name(number, part)]), label), cut)
@@ -91,12 +89,5 @@ def _remade(tree: Tree, number: int, entry: dict[str, Any], cut: int, snapshot: 
             waiting = []
     if waiting:
         tiers.add(tree.store.write(order.sorted(number, Batch.concat(waiting)), page_rows))
-    runs = tiers.few()
-    if len(runs) == 1:
-        return StoredRun(runs[0], parts, entry["width"])
-    writer = tree.store.writer(page_rows, sum(run.rows for run in runs))
-    for rows in merged([Cursor(number, run) for run in runs], max(1, room // (len(runs) + 1)), order.columns):
-        writer.append(rows)
-    for run in runs:
-        run.delete()
-    return StoredRun(writer.close(), parts, entry["width"])
+    run = tiers.one()
+    return StoredRun(tree.store.writer(page_rows, 0).close() if run is None else run, parts, entry["width"])

@@ -76,9 +76,8 @@ class SortedResults:
 
     def forget(self) -> None:
         """Nothing of it is needed any more."""
-        for run in self.tiers.runs:
-            run.delete()
-        self.tiers.runs, self.tiers.levels, self.waiting, self.nbytes = [], [], [], 0
+        self.tiers.forget()
+        self.waiting, self.nbytes = [], 0
 
 
 def _as_batch(results: Results) -> Batch:

@@ -44,6 +44,18 @@ class Tiers:
             self._merge(min(AT_A_TIME, len(self.runs) - AT_A_TIME + 1))
         return self.runs
 
+    def one(self) -> PagedRun | None:
+        """All of them as one; None where there are none."""
+        if len(self.few()) > 1:
+            self._merge(len(self.runs))
+        return self.runs[0] if self.runs else None
+
+    def forget(self) -> None:
+        """Nothing of it is needed any more."""
+        for run in self.runs:
+            run.delete()
+        self.runs, self.levels = [], []
+
     def _merge(self, count: int) -> None:
         some, level = self.runs[-count:], max(self.levels[-count:])
         writer = self.store.writer(some[0].page_rows, sum(run.rows for run in some))
