@@ -2,8 +2,8 @@
 
 Law: runs merge geometrically. After a purge each run is more than twice as large as all younger ones together, so there
 are O(log n) runs, and a row is copied O(log n) times in its life. A run that has expired as a whole is dropped, and one
-of which half has expired is made anew without it: copying the other half is paid for by what goes. So at most half of
-what is kept is expired.
+of which half has expired, as a sample tells, is made anew without it: copying the other half is paid for by what goes.
+So about half of what is kept is expired at most.
 
 Urgent rows have runs of their own, which merge among themselves: whoever finds pairs need not tell urgent ones apart in
 runs that have none, and a few urgent rows that come before the others of a micro-batch are no reason to copy those. So
