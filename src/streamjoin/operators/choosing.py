@@ -23,11 +23,11 @@ from typing import Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy
+from streamjoin.algebra import FOREVER, NEVER, Emit
 from streamjoin.algebra.interval import Mask
 from streamjoin.operators.contract import Output, Results, Rows, null_rows, side_by_side
 from streamjoin.operators.joining import Part, RunningJoin, padded, witness
-from streamjoin.operators.lateness import without_late
+from streamjoin.operators.lateness import LateRows, without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import Fingerprinted
 from streamjoin.operators.temporal_join import RESULT_BYTES
@@ -46,7 +46,7 @@ class Choosing(Fingerprinted, Protocol):
     @property
     def emit(self) -> Emit: ...
     @property
-    def late(self) -> tuple[LatePolicy, LatePolicy]: ...
+    def late(self) -> tuple[LateRows, LateRows]: ...
     @property
     def schemas(self) -> tuple[pa.Schema, pa.Schema]: ...
     @property
@@ -149,9 +149,7 @@ class RunningChoosingJoin(RunningJoin):
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         late = (batch.ts < self.times.of(number)) & (batch.ts > NEVER)  # a row without time is never late
-        batch = yield from without_late(
-            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.home_test
-        )
+        batch = without_late(batch, late, self.config.late[number], self.figures)
         if batch.matchable is not None:
             batch, hopeless = batch.split(batch.matchable)
             self.figures["unmatchable"] += len(hopeless)

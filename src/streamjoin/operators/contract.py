@@ -18,8 +18,8 @@ itself; where it runs is a `Context`, and `build(context)` makes the running ope
 
 The caller hands over all batches of a micro-batch, then moves progress: a row is late only against progress that
 earlier micro-batches made. What comes back is an iterator, so that a large result never lies in memory as a whole; the
-caller exhausts it before the next call. What leaves has a name: results, and rows that are late, undecided or
-witnesses; and ends of results that left before theirs were known.
+caller exhausts it before the next call. What leaves has a name: results, and rows that are undecided or witnesses; and
+ends of results that left before theirs were known.
 
 Law of unknown ends: an end that is not known is not before the progress of its input. So ends come before the progress
 that reaches them, and a row whose end is unknown can still meet everyone who comes.
@@ -45,11 +45,7 @@ from streamjoin.state.holders import first_holder
 from streamjoin.state.row_table import RowTable, optional, whole
 from streamjoin.state.stores import FileStore
 
-RowsName = Literal["late", "candidate", "witness"]
-
-
-# Of rows of an input that may also have gone to other buckets: which of them are at home in this one.
-HomeTest = Callable[[int, Batch], Mask]
+RowsName = Literal["candidate", "witness"]
 
 
 @runtime_checkable
@@ -68,7 +64,6 @@ class Context:
     bucket: int = 0
     producer: int = 0  # sets its holders apart from those of other operators
     owner: PairTest | None = None  # which pairs belong to this bucket, where they meet in several
-    home: HomeTest | None = None  # which replicas of rows are at home here
     memory: int | None = None  # bytes it may use; None: no limit
     scratch: str | None = None  # a folder for what does not fit; without one nothing leaves memory
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, Emit, How, LatePolicy
+from streamjoin.algebra import FOREVER, Emit, How
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
@@ -43,7 +43,7 @@ from streamjoin.kernels import PAIRS_PER_CHUNK, rows_of_common_groups
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
 from streamjoin.operators.contract import ALONE, Context, Footprint, Output, OwnerOfPoints, Results, side_by_side
 from streamjoin.operators.joining import described
-from streamjoin.operators.lateness import with_hope
+from streamjoin.operators.lateness import LateRows, with_hope
 from streamjoin.operators.probing import Graph, Probing, Tuples
 from streamjoin.operators.temporal_join import RESULT_BYTES
 from streamjoin.operators.urgency import NewPriority, urgent_first
@@ -68,7 +68,7 @@ class NwayJoin:
     proved: int = 0
     emit: Emit = "eager"
     hold: Hold = "outputs"
-    late: tuple[LatePolicy, ...] = ()
+    late: tuple[LateRows, ...] = ()
     validity: bool = True
     unknown_ends: bool = False
     producer: int = 0

@@ -45,7 +45,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, Emit, How, LatePolicy, Outer
+from streamjoin.algebra import FOREVER, Emit, How, Outer
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
@@ -53,7 +53,7 @@ from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
 from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import described, padded, witness
-from streamjoin.operators.lateness import with_hope
+from streamjoin.operators.lateness import LateRows, with_hope
 from streamjoin.operators.urgency import NewPriority, lowered, taken, urgent_first
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices, Priorities
@@ -85,7 +85,7 @@ class TemporalJoin:
     outer: Outer = "row"
     emit: Emit = "eager"
     hold: Hold = "outputs"
-    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    late: tuple[LateRows, LateRows] = ("drop", "drop")
     validity: bool = True
     replicated: tuple[bool, bool] = (False, False)
     unknown_ends: bool = False
