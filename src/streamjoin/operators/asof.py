@@ -35,8 +35,8 @@ from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.algebra.policy import ADDED
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
-from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin
-from streamjoin.operators.contract import ALONE, Context, Output
+from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin, choosing_terms
+from streamjoin.operators.contract import ALONE, Context, JoinTerms, Output
 from streamjoin.operators.joining import described
 from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.urgency import NewPriority
@@ -70,6 +70,11 @@ class AsofJoin(ChoosingJoin):
     def chooser(self) -> int:
         """The input whose rows take others."""
         return LEFT
+
+    @property
+    def terms(self) -> JoinTerms:
+        """Left rows choose by time."""
+        return choosing_terms(self, self.choice, self.choice.reach)
 
     @property
     def fingerprint(self) -> str:

@@ -43,8 +43,8 @@ from streamjoin.algebra.predicate import Band, exact_difference
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import order_keys, rivals, undominated
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
-from streamjoin.operators.choosing import ChoosingJoin
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.choosing import ChoosingJoin, choosing_terms
+from streamjoin.operators.contract import ALONE, Context, JoinTerms
 from streamjoin.operators.joining import described
 from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.urgency import NewPriority
@@ -91,6 +91,11 @@ class BestMatchJoin(ChoosingJoin):
     @property
     def tracked(self) -> tuple[bool, bool]:
         return (False, self.how == "full")
+
+    @property
+    def terms(self) -> JoinTerms:
+        """Rows choose by all dimensions."""
+        return choosing_terms(self, self.choice, (self.reach, self.reach), self.matching.tests)
 
     @property
     def fingerprint(self) -> str:

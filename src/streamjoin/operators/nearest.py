@@ -29,8 +29,8 @@ from streamjoin.algebra.policy import ADDED
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
-from streamjoin.operators.choosing import ChoosingJoin
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.choosing import ChoosingJoin, choosing_terms
+from streamjoin.operators.contract import ALONE, Context, JoinTerms
 from streamjoin.operators.joining import described
 from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.urgency import NewPriority
@@ -69,6 +69,11 @@ class NearestJoin(ChoosingJoin):
     def reach(self) -> int:
         """How far after a left row's time a right row may be that it takes."""
         return self.choice.tolerance or 0
+
+    @property
+    def terms(self) -> JoinTerms:
+        """Left rows choose by distance."""
+        return choosing_terms(self, self.choice, self.choice.reach, self.matching.tests)
 
     @property
     def fingerprint(self) -> str:

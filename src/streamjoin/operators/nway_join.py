@@ -41,7 +41,17 @@ from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import PAIRS_PER_CHUNK, rows_of_common_groups
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, OwnerOfPoints, Results, side_by_side
+from streamjoin.operators.contract import (
+    ALONE,
+    Configuration,
+    Context,
+    Footprint,
+    JoinTerms,
+    Output,
+    OwnerOfPoints,
+    Results,
+    side_by_side,
+)
 from streamjoin.operators.joining import described
 from streamjoin.operators.lateness import LateRows, with_hope
 from streamjoin.operators.probing import Graph, Probing, Tuples
@@ -55,7 +65,7 @@ from streamjoin.state.places import Places
 
 
 @dataclass(frozen=True)
-class NwayJoin:
+class NwayJoin(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `links`, `common` and `proved`: what holds between the inputs (see `probing.Graph`). `validity`: rows match while
@@ -109,6 +119,16 @@ class NwayJoin:
         return len(self.schemas)
 
     @property
+    @property
+    def terms(self) -> JoinTerms:
+        """As a join of many."""
+        return JoinTerms(self.how, emit=self.emit, hold=self.hold, links=self.links)
+
+    @property
+    def probes_many(self) -> bool:
+        """It counts whom rows have asked."""
+        return True
+
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal."""
         return repr((

@@ -40,7 +40,7 @@ import pyarrow as pa
 from streamjoin.algebra import Emit, How
 from streamjoin.algebra.merging import MaxFanIn, MergeStrategy
 from streamjoin.errors import CallError
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.contract import ALONE, Configuration, Context, JoinTerms
 from streamjoin.operators.joining import described
 from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.tpmj.order import Between, ValueOrder
@@ -75,7 +75,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Tpmj:
+class Tpmj(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `order` and `tests`: what holds between the inputs. `memory`: bytes, or how they are shared; None: what the context
@@ -140,6 +140,16 @@ class Tpmj:
     @property
     def validity(self) -> bool:
         """Results have one."""
+        return True
+
+    @property
+    def terms(self) -> JoinTerms:
+        """As a join in order."""
+        return JoinTerms(self.how, emit=self.emit)
+
+    @property
+    def puts_off(self) -> bool:
+        """Merges may wait."""
         return True
 
     @property
