@@ -283,14 +283,15 @@ class Operator(ABC):
         """Whether work has been put off that could be done while nothing comes."""
         return False
 
-    @abstractmethod
     def on_end(self) -> Iterator[Output]:
-        """All inputs have ended."""
+        """All inputs have ended. For many operators that is progress like any other."""
+        for number in range(self.inputs):
+            yield from self.on_progress(number, FOREVER)
 
     @property
-    @abstractmethod
     def progress(self) -> int:
-        """No result with a smaller `ts` leaves any more."""
+        """No result with a smaller `ts` leaves any more. Many operators are as far as all of their inputs are."""
+        return self.times.least()
 
     @property
     def joined(self) -> int:

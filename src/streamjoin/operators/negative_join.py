@@ -225,14 +225,6 @@ class RunningNegativeJoin(OperatorOfParts):
             return side_by_side([payload])
         return padded_payload(self.config.schemas, number, payload, rows)
 
-    def on_end(self) -> Iterator[Output]:
-        for number in range(self.inputs):
-            yield from self.on_progress(number, FOREVER)
-
-    @property
-    def progress(self) -> int:
-        return self.times.least()
-
     @property
     def footprint(self) -> Footprint:
         queues = (*self.appearing, *self.going)

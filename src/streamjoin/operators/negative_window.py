@@ -101,13 +101,6 @@ class RunningNegativeWindow(OperatorOfParts):
         if due is not None:
             yield due
 
-    def on_end(self) -> Iterator[Output]:
-        yield from self.on_progress(0, FOREVER)
-
-    @property
-    def progress(self) -> int:
-        return self.times.of(0)
-
     @property
     def footprint(self) -> Footprint:
         nbytes = self.order.nbytes + self.ending.nbytes + self.unknown.nbytes

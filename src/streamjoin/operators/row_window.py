@@ -105,9 +105,6 @@ class RunningRowWindow(OperatorOfParts):
             self._enter(in_order(released, len(self.config.by.names)))
         yield from self._pass_on(self.order.reach(self.times.of(0)))
 
-    def on_end(self) -> Iterator[Output]:
-        yield from self.on_progress(0, FOREVER)
-
     def _pass_on(self, ends: Ends) -> Iterator[Output]:
         """The elements that have arrived, with their ends if those are known; and ends of earlier ones."""
         arrived, self.arrived = self.arrived, []
@@ -130,10 +127,6 @@ class RunningRowWindow(OperatorOfParts):
             yield Results(batch.payload, batch.ts, te, holder=unknown, priority=batch.priority)
         if len(ends):
             yield ends
-
-    @property
-    def progress(self) -> int:
-        return self.times.of(0)
 
     @property
     def footprint(self) -> Footprint:
