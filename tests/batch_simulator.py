@@ -21,13 +21,12 @@ import pyarrow as pa
 from streamjoin.algebra import Similar
 from streamjoin.operators import Pmj
 from streamjoin.operators.pmj import Budget
-from streamjoin.plan.lowering import lower
 from streamjoin.runtime.lateness import Complete
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage, Stage
 from tests import oracle, seeds
 from tests.in_process import _travelled
-from tests.interpreter import InProcess, PlainTyping
+from tests.interpreter import InProcess
 from tests.joins import JoinCall
 from tests.simulator import FAMILIES, Case, Left, check_left, table
 
@@ -92,8 +91,7 @@ def draw_case(seed: int, family: str) -> Case:
 def run_case(case: Case, folder: str | Path) -> InPieces:
     """Run a case; an AssertionError says how it differs from the oracle."""
     rng, call = random.Random(case.seed + 1), case.call
-    plan = lower(call.relation(), call.sources(), PlainTyping(), replace(call.leaving(), memory=1))
-    running, left = InPieces(plan, rng=rng, folder=str(folder)), Left(call)
+    running, left = InPieces(replace(call, memory=1).plan(), rng=rng, folder=str(folder)), Left(call)
     model = oracle.Arrivals(case.match, call.windowed, case.slack)
     model.micro_batch(dict(enumerate(case.arrivals)))
     tables = {str(number): table(rows, call.schemas[number]) for number, rows in enumerate(case.arrivals)}

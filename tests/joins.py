@@ -91,6 +91,7 @@ class JoinCall:
     lateness: tuple[Lateness, Lateness] = (Complete(), Complete())
     idle_after: int | None = None
     timers: bool = False
+    memory: int | None = None
 
     @property
     def windowed(self) -> bool:
@@ -129,7 +130,7 @@ class JoinCall:
         return Leaving(
             columns, validity, change=change, emit=self.emit, flagged=True,
             method="negative" if change and not events else "direct",
-            buckets=self.buckets, idle_after=self.idle_after, timers=self.timers,
+            buckets=self.buckets, idle_after=self.idle_after, memory=self.memory, timers=self.timers,
         )  # fmt: skip
 
     # -- the tree ------------------------------------------------------------------------------------------------------

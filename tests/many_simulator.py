@@ -133,7 +133,7 @@ class Case:
         kinds = {each.name: each.type for each in self.schema}
         columns = name_columns(
             [self.schema.names] * self.inputs, [kinds] * self.inputs, by=(), how="inner",
-            suffix=[f"_{number}" for number in range(2, self.inputs + 1)], validity=("valid_from", "valid_to"),
+            suffix=suffixes(self.inputs), validity=("valid_from", "valid_to"),
             flags=(LATE_FLAG,) * ("output" in self.late),
         )  # fmt: skip
         leaving = Leaving(columns, emit=self.emit, flagged=True, buckets=self.buckets)  # type: ignore[arg-type]
@@ -146,6 +146,11 @@ class Case:
             f"late={self.late} buckets={self.buckets} cell={self.cell} windows={self.windows} "
             f"rows={[len(rows) for rows in self.arrivals]} between={what}"
         )
+
+
+def suffixes(inputs: int) -> list[str]:
+    """What is put behind the names of columns of all frames but the first, as the functions do it."""
+    return ["_right"] if inputs == 2 else [f"_{number}" for number in range(2, inputs + 1)]
 
 
 def _over(predicate: Any, one: int, two: int) -> Predicate:
@@ -350,7 +355,7 @@ class Left:
 
     def add(self, tables: Iterable[pa.Table]) -> None:
         """More rows leave."""
-        names = ["id", *(f"id_{number}" for number in range(2, self.case.inputs + 1))]
+        names = ["id", *(f"id{suffix}" for suffix in suffixes(self.case.inputs))]
         for row in (row for part in tables for row in part.to_pylist()):
             ids = [row[name] for name in names]
             if row.get(LATE_FLAG):

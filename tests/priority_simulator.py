@@ -25,6 +25,7 @@ from streamjoin.algebra import Aggregate, Band, Equals, NearestOf, Predicate, Ra
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.lowering.priorities import PriorityExpression
 from streamjoin.plan.multi_join import Between, MultiJoin
+from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
     Aggregation,
     AsOfJoin,
@@ -71,6 +72,13 @@ class PriorityCase:
     def leaving(self, **options: Any) -> Leaving:
         names = VALIDITY if self.validity else None
         return Leaving(validity=names, emit=self.emit, buckets=self.buckets, **options)  # type: ignore[arg-type]
+
+    def plan(self) -> PhysicalPlan:
+        """How it runs."""
+        names = list(self.slacks)
+        new = None if self.new_priority is None else PriorityExpression(self.new_priority, len(names))
+        lateness: Any = dict(self.slacks)
+        return plan_of(self.tree(True), dict.fromkeys(names, SCHEMA), lateness, self.leaving(new_priority=new))
 
     @property
     def rows(self) -> dict[str, list[Row]]:
@@ -355,10 +363,7 @@ def run(case: PriorityCase) -> int:
         for row, times in expected.items():
             ids[row[0], row[4], *row[-2:]] += times
         assert ids == case.loops(case.rows), "the batch differs from plain loops"
-    new = None if case.new_priority is None else PriorityExpression(case.new_priority, len(names))
-    lateness: Any = dict(case.slacks)
-    plan = plan_of(case.tree(True), dict.fromkeys(names, SCHEMA), lateness, case.leaving(new_priority=new))
-    running = Ordered(plan, rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
+    running = Ordered(case.plan(), rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
     members = Members(
         case.tree(True), tuple(names), case.batches, case.new_priority, lambda row: times_of(case, row)[0]
     )

@@ -16,7 +16,7 @@ import math
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
@@ -26,7 +26,9 @@ import pyarrow as pa
 from streamjoin.algebra import Rows, Unbounded, Validity
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.multi_join import joins_at_once
+from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Distinct, Join, Projection, Relation, Selection, Stream, Union
+from streamjoin.runtime.lateness import Lateness
 from tests import seeds
 from tests.in_process import Told, Troubled, plan_of
 from tests.relational_oracle import FOREVER, Conditions, Element, Row, evaluate, leaves, normal_form
@@ -195,14 +197,19 @@ def _draw_steps(rng: random.Random, streams: dict[str, list[Row]], slack: dict[s
         yield Step({}, {}, True)
 
 
+def plan_for(relation: Relation, lateness: Mapping[str, Lateness], leaving: Leaving, **options: Any) -> PhysicalPlan:
+    """How a tree over these sources runs: what is simulated."""
+    return plan_of(relation, dict.fromkeys(lateness, SCHEMA), lateness, leaving, **options)
+
+
 class Played:
     """The system under test: the physical plan of a case, in as many buckets as were drawn."""
 
     def __init__(self, case: Case) -> None:
-        schemas, leaving = dict.fromkeys(case.on_time, SCHEMA), Leaving(method=case.method, buckets=case.buckets)
         # Every other case has its chains of inner joins as one operator.
         relation = joins_at_once(case.relation) if case.seed % 2 else case.relation
-        plan = plan_of(relation, schemas, dict.fromkeys(schemas, Told()), leaving)
+        leaving = Leaving(method=case.method, buckets=case.buckets)  # type: ignore[arg-type]
+        plan = plan_for(relation, dict.fromkeys(case.on_time, Told()), leaving)
         self.running, self.late = Troubled(plan, rng=random.Random(case.seed)), 0
 
     def micro_batch(self, tables: dict[str, pa.Table], progress: dict[str, int]) -> list[pa.Table]:

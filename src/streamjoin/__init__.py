@@ -30,37 +30,13 @@ if TYPE_CHECKING:
         theta,
         within,
     )
-    from streamjoin.api import (
-        aggregate,
-        checkpoint,
-        configure,
-        cql,
-        deprioritise,
-        distinct,
-        except_,
-        explain,
-        finish,
-        from_progress,
-        intersect,
-        join,
-        join_asof,
-        join_band,
-        join_best_match,
-        join_interval,
-        join_nearest,
-        join_overlap,
-        join_within,
-        lane_limit,
-        lanes,
-        output_delay,
-        prioritise,
-        progress,
-        reorder,
-        report,
-        session,
-        true_recall,
-        union,
-    )
+    from streamjoin.api.choosing import join_asof, join_best_match, join_nearest
+    from streamjoin.api.comparing import true_recall
+    from streamjoin.api.joins import join, join_band, join_interval, join_overlap, join_within
+    from streamjoin.api.prioritising import deprioritise, lane_limit, lanes, prioritise
+    from streamjoin.api.relations import aggregate, cql, distinct, except_, intersect, reorder, union
+    from streamjoin.api.reporting import report
+    from streamjoin.api.watching import checkpoint, explain, finish, output_delay, progress
     from streamjoin.errors import (
         CallError,
         EvaluationError,
@@ -71,6 +47,8 @@ if TYPE_CHECKING:
         UnknownColumnError,
         UnsupportedError,
     )
+    from streamjoin.spark.figures import from_progress
+    from streamjoin.spark.session import configure, session
 
 __version__ = "0.1.0rc1"
 
@@ -134,11 +112,27 @@ __all__ = [
 ]
 
 
+# Where the public names are. None of these modules uses such a name for another thing.
+_MODULES = (
+    "api.joins",
+    "api.choosing",
+    "api.relations",
+    "api.watching",
+    "api.prioritising",
+    "api.comparing",
+    "api.reporting",
+    "spark.figures",
+    "spark.session",
+    "algebra",
+    "errors",
+)
+
+
 def __getattr__(name: str) -> Any:
     # Loaded when first asked for: Spark starts processes that need one small module of all this, and waits for them.
     if name in __all__:
-        for module in ("streamjoin.api", "streamjoin.algebra", "streamjoin.errors"):
-            found = getattr(import_module(module), name, None)
+        for module in _MODULES:
+            found = getattr(import_module(f"{__name__}.{module}"), name, None)
             if found is not None:
                 globals()[name] = found
                 return found

@@ -68,14 +68,6 @@ def test_who_chooses_must_see_all_candidates() -> None:
         AsofJoin(AsOf(), SCHEMAS).build(Context(owner=BySum(0)))
 
 
-def test_a_late_row_is_counted_where_it_is_at_home() -> None:
-    join = TemporalJoin(Matching(), SCHEMAS).build(Context(home=lambda number, rows: rows.ts % 2 == number))
-    progress(join, 10, 10)
-    put(join, 0, (1, 4, 20), (2, 5, 20))
-    put(join, 1, (3, 4, 20), (4, 5, 20), (5, 7, 20))
-    assert join.figures["late"] == 1 + 2
-
-
 HOLDING = {
     "row window": RowWindow(1),
     "distinct": Multiplicity("distinct", SCHEMA),

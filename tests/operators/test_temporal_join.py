@@ -206,7 +206,7 @@ def test_the_fingerprint_tells_joins_apart_that_keep_different_things() -> None:
         TemporalJoin(Matching(), SCHEMAS, outer="snapshot"),
         TemporalJoin(Matching(), SCHEMAS, emit="ordered"),
         TemporalJoin(Matching(), SCHEMAS, hold="inputs"),
-        TemporalJoin(Matching(), SCHEMAS, late=("drop", "output")),
+        TemporalJoin(Matching(), SCHEMAS, late=("drop", "join")),
         TemporalJoin(Matching(), SCHEMAS, validity=False),
         TemporalJoin(Matching(), SCHEMAS, replicated=(True, False)),
     ]

@@ -39,8 +39,8 @@ class BestOf:
     dominance: Dominance | Dominates = "pareto"
     reach: int | None = None
 
-    def describe(self) -> str:
-        """In words, for `explain`.
+    def describe(self, in_units: Callable[[int], str] = str) -> str:
+        """In words, for `explain`; there is no length of time in them.
 
         >>> BestOf().describe()
         'the candidates that no other one dominates (pareto)'

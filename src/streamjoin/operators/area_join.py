@@ -1,6 +1,6 @@
 """What joins have in common that keep an area of each input: rows arrive, are looked at, and go in or wait.
 
-    late rows        leave, fail, go on or are dropped
+    late rows        go on or are dropped
     inputs held      under ordered emission, if the join says so: rows wait until their turn has come (see `ordering`)
     ghosts           rows that are never valid meet nobody
     unmatchable      neither do rows with a NULL key, or an empty value interval
@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from streamjoin.algebra import Emit, LatePolicy
+from streamjoin.algebra import Emit
 from streamjoin.algebra.policy import Hold
 from streamjoin.errors import CallError
 from streamjoin.operators.contract import Output, Results
 from streamjoin.operators.joining import Part, RunningJoin, numbered
-from streamjoin.operators.lateness import without_late
+from streamjoin.operators.lateness import LateRows, without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import Fingerprinted
 from streamjoin.state import Batch, PendingEnds, SweepArea
@@ -34,7 +34,7 @@ class AreaJoinConfig(Fingerprinted, Protocol):
     @property
     def hold(self) -> Hold: ...
     @property
-    def late(self) -> Sequence[LatePolicy]: ...
+    def late(self) -> Sequence[LateRows]: ...
     @property
     def validity(self) -> bool: ...
     @property
@@ -91,9 +91,7 @@ class RunningAreaJoin(RunningJoin):
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         late = batch.ts < self.times.of(number)
-        batch = yield from without_late(
-            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.home_test
-        )
+        batch = without_late(batch, late, self.config.late[number], self.figures)
         if self.holds_inputs:
             self.waiting[number].add(batch)
         else:

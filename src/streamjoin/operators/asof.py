@@ -30,14 +30,15 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, AsOf, Emit, LatePolicy
+from streamjoin.algebra import FOREVER, AsOf, Emit
 from streamjoin.algebra.interval import Mask, Times, saturating_add
 from streamjoin.algebra.policy import ADDED
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
-from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin
-from streamjoin.operators.contract import ALONE, Context, Output
+from streamjoin.operators.choosing import Answer, ChoosingJoin, RunningChoosingJoin, choosing_terms
+from streamjoin.operators.contract import ALONE, Context, JoinTerms, Output
 from streamjoin.operators.joining import described
+from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.urgency import NewPriority
 from streamjoin.state import Batch, History, SweepArea, View
 from streamjoin.state.batch import Indices
@@ -54,7 +55,7 @@ class AsofJoin(ChoosingJoin):
     schemas: tuple[pa.Schema, pa.Schema]
     how: Literal["left", "inner"] = "left"
     emit: Emit = "eager"
-    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    late: tuple[LateRows, LateRows] = ("drop", "drop")
     changelog: bool = False
     new_priority: NewPriority | None = field(default=None, metadata=ADDED)
 
@@ -69,6 +70,11 @@ class AsofJoin(ChoosingJoin):
     def chooser(self) -> int:
         """The input whose rows take others."""
         return LEFT
+
+    @property
+    def terms(self) -> JoinTerms:
+        """Left rows choose by time."""
+        return choosing_terms(self, self.choice, self.choice.reach)
 
     @property
     def fingerprint(self) -> str:

@@ -37,15 +37,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamjoin.algebra import BestOf, Emit, LatePolicy, Near, Predicate
+from streamjoin.algebra import BestOf, Emit, Near, Predicate
 from streamjoin.algebra.policy import ADDED
 from streamjoin.algebra.predicate import Band, exact_difference
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import order_keys, rivals, undominated
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
-from streamjoin.operators.choosing import ChoosingJoin
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.choosing import ChoosingJoin, choosing_terms
+from streamjoin.operators.contract import ALONE, Context, JoinTerms
 from streamjoin.operators.joining import described
+from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.urgency import NewPriority
 from streamjoin.state import Matching, View
 from streamjoin.state.batch import Indices
@@ -65,7 +66,7 @@ class BestMatchJoin(ChoosingJoin):
     schemas: tuple[pa.Schema, pa.Schema]
     how: Literal["left", "inner", "right", "full"] = "left"
     emit: Emit = "eager"
-    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    late: tuple[LateRows, LateRows] = ("drop", "drop")
     changelog: bool = False
     replicated: tuple[bool, bool] = (False, False)
     new_priority: NewPriority | None = field(default=None, metadata=ADDED)
@@ -90,6 +91,11 @@ class BestMatchJoin(ChoosingJoin):
     @property
     def tracked(self) -> tuple[bool, bool]:
         return (False, self.how == "full")
+
+    @property
+    def terms(self) -> JoinTerms:
+        """Rows choose by all dimensions."""
+        return choosing_terms(self, self.choice, (self.reach, self.reach), self.matching.tests)
 
     @property
     def fingerprint(self) -> str:

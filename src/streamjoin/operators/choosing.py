@@ -23,16 +23,25 @@ from typing import Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy
+from streamjoin.algebra import FOREVER, NEVER, Emit
 from streamjoin.algebra.interval import Mask
-from streamjoin.operators.contract import Output, Results, Rows, null_rows, side_by_side
+from streamjoin.operators.contract import (
+    Choice,
+    Configuration,
+    JoinTerms,
+    Output,
+    Results,
+    Rows,
+    null_rows,
+    side_by_side,
+)
 from streamjoin.operators.joining import Part, RunningJoin, padded, witness
-from streamjoin.operators.lateness import without_late
+from streamjoin.operators.lateness import LateRows, without_late
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import Fingerprinted
 from streamjoin.operators.temporal_join import RESULT_BYTES
 from streamjoin.operators.urgency import at_least_0, taken
-from streamjoin.state import Batch, Kept, Snapshot, SweepArea, View
+from streamjoin.state import Batch, Kept, PairTest, Snapshot, SweepArea, View
 from streamjoin.state.batch import Indices
 
 
@@ -46,7 +55,7 @@ class Choosing(Fingerprinted, Protocol):
     @property
     def emit(self) -> Emit: ...
     @property
-    def late(self) -> tuple[LatePolicy, LatePolicy]: ...
+    def late(self) -> tuple[LateRows, LateRows]: ...
     @property
     def schemas(self) -> tuple[pa.Schema, pa.Schema]: ...
     @property
@@ -55,7 +64,7 @@ class Choosing(Fingerprinted, Protocol):
     def replicated(self) -> tuple[bool, bool]: ...
 
 
-class ChoosingJoin:
+class ChoosingJoin(Configuration):
     """What plans ask of every join."""
 
     outer: Literal["row"] = "row"
@@ -75,6 +84,13 @@ class ChoosingJoin:
     def areas(self) -> int:
         """What can be taken lies in one."""
         return 1
+
+
+def choosing_terms(
+    join: Choosing, choice: Choice, reach: tuple[int | None, int | None], tests: tuple[PairTest, ...] = ()
+) -> JoinTerms:
+    """What such a join says of itself."""
+    return JoinTerms(join.how, "row", join.emit, "outputs", choice, join.chooser, reach, tests=tests)
 
 
 @dataclass(frozen=True)
@@ -149,9 +165,7 @@ class RunningChoosingJoin(RunningJoin):
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         late = (batch.ts < self.times.of(number)) & (batch.ts > NEVER)  # a row without time is never late
-        batch = yield from without_late(
-            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.home_test
-        )
+        batch = without_late(batch, late, self.config.late[number], self.figures)
         if batch.matchable is not None:
             batch, hopeless = batch.split(batch.matchable)
             self.figures["unmatchable"] += len(hopeless)

@@ -6,20 +6,23 @@
     on_ends(input, ends)      ends of rows that came before, and were not known then
     on_seen(input, t)         the input has shown a row at `t`, here or elsewhere
     on_progress(input, t)     no on-time row with `ts < t` comes on this input any more
+    on_idle()                 nothing comes just now: some of the work that was put off
     on_end()                  nothing comes any more on any input; everything held leaves
     progress                  no result with a smaller `ts` leaves any more
     joined                    rows that end here or earlier have met all whom they can meet
+    owes                      whether work has been put off
     times, figures            how far each input is, and what has been counted
-    footprint                 what is kept
+    footprint                 what is kept; kept_rows(input), of one input; probed, whom rows of a join have asked
     snapshot() / restore(s)   go on elsewhere, as if nothing had happened
 
 Whoever runs an operator uses nothing else of it. What an operator means is a configuration, a frozen value that checks
-itself; where it runs is a `Context`, and `build(context)` makes the running operator of the two.
+itself; where it runs is a `Context`, and `build(context)` makes the running operator of the two. What is asked of a
+configuration before it runs is declared beside that (`Configuration`), with what most would answer.
 
 The caller hands over all batches of a micro-batch, then moves progress: a row is late only against progress that
 earlier micro-batches made. What comes back is an iterator, so that a large result never lies in memory as a whole; the
-caller exhausts it before the next call. What leaves has a name: results, and rows that are late, undecided or
-witnesses; and ends of results that left before theirs were known.
+caller exhausts it before the next call. What leaves has a name: results, and rows that are undecided or witnesses; and
+ends of results that left before theirs were known.
 
 Law of unknown ends: an end that is not known is not before the progress of its input. So ends come before the progress
 that reaches them, and a row whose end is unknown can still meet everyone who comes.
@@ -37,19 +40,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamjoin.algebra import Progress
+from streamjoin.algebra import FOREVER, Emit, Outer, Progress
 from streamjoin.algebra.interval import Mask
+from streamjoin.algebra.policy import Hold
 from streamjoin.state import Batch, Ends, Matching, PairTest, Snapshot, Spilling
 from streamjoin.state.batch import NO_HOLDER, Indices, Priorities, Signs
 from streamjoin.state.holders import first_holder
+from streamjoin.state.links import Link
 from streamjoin.state.row_table import RowTable, optional, whole
 from streamjoin.state.stores import FileStore
 
-RowsName = Literal["late", "candidate", "witness"]
-
-
-# Of rows of an input that may also have gone to other buckets: which of them are at home in this one.
-HomeTest = Callable[[int, Batch], Mask]
+RowsName = Literal["candidate", "witness"]
 
 
 @runtime_checkable
@@ -68,7 +69,6 @@ class Context:
     bucket: int = 0
     producer: int = 0  # sets its holders apart from those of other operators
     owner: PairTest | None = None  # which pairs belong to this bucket, where they meet in several
-    home: HomeTest | None = None  # which replicas of rows are at home here
     memory: int | None = None  # bytes it may use; None: no limit
     scratch: str | None = None  # a folder for what does not fit; without one nothing leaves memory
 
@@ -106,20 +106,86 @@ PAIRS_UNDER_BUDGET: Final = 1 << 17
 ALONE: Final = Context()  # one bucket, one operator
 
 
-class Configuration(Protocol):
-    """What an operator is to do."""
+class Choice(Protocol):
+    """Which of those that match a row takes."""
 
-    # `areas`, where there are any: how many sweep areas it has, which share what it may use of memory.
-    # `passes`, where it has none: whether it lets its rows go on as they come.
+    def describe(self, in_units: Callable[[int], str] = str) -> str:
+        """In words; `in_units` says a length of time."""
+        ...
+
+
+@runtime_checkable
+class Worded(Protocol):
+    """A test of pairs that was given as text."""
 
     @property
-    def fingerprint(self) -> str:
-        """Two operators may share a snapshot iff this is equal, and they run in the same bucket."""
+    def text(self) -> str:
+        """As it was written."""
         ...
 
+
+@dataclass(frozen=True)
+class JoinTerms:
+    """What a join says of itself to those who explain it, compare it with the one that wrote a checkpoint, or ask how
+    late its results may be. `hold`: what waits for order, where that was chosen. Where rows choose, `choice` says which
+    they take, `chooser` whose rows do, and `reach` how far before and after such a row, in time, what it takes can lie;
+    None for any distance.
+    """
+
+    how: str
+    outer: Outer = "row"
+    emit: Emit = "eager"
+    hold: Hold | None = None
+    choice: Choice | None = None
+    chooser: int | None = None
+    reach: tuple[int | None, int | None] = (0, 0)
+    links: tuple[Link, ...] = ()  # of a join of many inputs
+    tests: tuple[PairTest, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its tests as they were written; nothing for those that were not."""
+        return tuple(test.text if isinstance(test, Worded) else "" for test in self.tests)
+
+
+class Configuration(ABC):
+    """What an operator is to do."""
+
+    # `passes`, where it has no areas: whether it lets its rows go on as they come.
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Two operators may share a snapshot iff this is equal, and they run in the same bucket."""
+
+    @abstractmethod
     def build(self, context: Context = ALONE) -> Operator:
         """The running operator, empty."""
-        ...
+
+    @property
+    def areas(self) -> int:
+        """How many sweep areas it has, which share what it may use of memory."""
+        return 0
+
+    @property
+    def terms(self) -> JoinTerms | None:
+        """What it says of itself as a join; None for all others."""
+        return None
+
+    @property
+    def probes_many(self) -> bool:
+        """Whether it counts whom rows of its many inputs have asked (`Operator.probed`)."""
+        return False
+
+    @property
+    def judges(self) -> bool:
+        """Whether it decides about rows of a join before it, and is a stage of its own for that."""
+        return False
+
+    @property
+    def puts_off(self) -> bool:
+        """Whether it may put work off until nothing comes (`Operator.owes`)."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -217,14 +283,15 @@ class Operator(ABC):
         """Whether work has been put off that could be done while nothing comes."""
         return False
 
-    @abstractmethod
     def on_end(self) -> Iterator[Output]:
-        """All inputs have ended."""
+        """All inputs have ended. For many operators that is progress like any other."""
+        for number in range(self.inputs):
+            yield from self.on_progress(number, FOREVER)
 
     @property
-    @abstractmethod
     def progress(self) -> int:
-        """No result with a smaller `ts` leaves any more."""
+        """No result with a smaller `ts` leaves any more. Many operators are as far as all of their inputs are."""
+        return self.times.least()
 
     @property
     def joined(self) -> int:

@@ -23,7 +23,6 @@ from streamjoin.operators.contract import (
     ALONE,
     Context,
     Footprint,
-    HomeTest,
     Output,
     Results,
     null_rows,
@@ -48,7 +47,6 @@ class RunningJoin(OperatorOfParts):
     figures: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.home_test: HomeTest | None = self.context.home  # a late row is counted once, wherever it has gone
         self.times = Progress(self.inputs)
         self.held = HeldResults()
         self.early = [HeldResults() for _ in range(self.inputs)]

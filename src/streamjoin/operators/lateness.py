@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from typing import Literal
 
-from streamjoin.algebra import LatePolicy
 from streamjoin.algebra.interval import Mask
-from streamjoin.errors import LateRowError
-from streamjoin.operators.contract import HomeTest, Rows
 from streamjoin.state import Batch
 
+# Of an input of a join: whether rows behind its progress meet whom they still can. That is all a join has to know.
+# What else becomes of them is decided where rows come in (`runtime.intake`), once for all operators: there they are
+# counted, shown, refused or dropped.
+LateRows = Literal["drop", "join"]
 
-def without_late(
-    number: int,
-    batch: Batch,
-    late: Mask,
-    policy: LatePolicy,
-    progress: int,
-    figures: dict[str, int],
-    home_test: HomeTest | None = None,
-) -> Generator[Rows, None, Batch]:
-    """The rows to go on with. Late ones are counted, and leave, fail, go on or are dropped, as the policy says."""
+
+def without_late(batch: Batch, late: Mask, policy: LateRows, figures: dict[str, int]) -> Batch:
+    """The rows to go on with: without the late ones, unless they join."""
     if not late.any():
         return batch
-    at_home = late.copy()
-    if batch.home is not None:
-        at_home &= batch.home
-    elif home_test is not None:
-        at_home[late] = home_test(number, batch.take(late))
-    figures["late"] += int(at_home.sum())
-    if policy == "fail":
-        raise _late_row(number, batch.take(late), progress)
-    if policy == "output":
-        yield Rows("late", number, batch.take(at_home))
+    figures["late"] += int(late.sum())
     return batch if policy == "join" else batch.take(~late)
 
 
@@ -47,11 +32,3 @@ def with_hope(batch: Batch, figures: dict[str, int], *, validity: bool = True) -
     batch, hopeless = batch.split(batch.matchable)
     figures["unmatchable"] += len(hopeless)
     return batch.without_matchable(), hopeless
-
-
-def _late_row(number: int, late: Batch, progress: int) -> LateRowError:
-    row = late.payload.slice(0, 1).to_pylist()[0]
-    return LateRowError(
-        f"input {number} brought {len(late)} row(s) behind its progress {progress}, the first is {row}",
-        hint='allow more lateness, or choose late="drop", "output" or "join"',
-    )

@@ -185,14 +185,6 @@ class RunningLifetimes(OperatorOfParts):
     def _finish(self) -> Iterator[Output]:
         """Nothing comes any more: what is open stays open for ever."""
 
-    def on_end(self) -> Iterator[Output]:
-        for number in range(self.inputs):
-            yield from self.on_progress(number, FOREVER)
-
-    @property
-    def progress(self) -> int:
-        return self.times.least()
-
     @property
     def footprint(self) -> Footprint:
         waiting = len(self.starting) + sum(len(unknown) for unknown in self.unknown)

@@ -24,14 +24,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamjoin.algebra import Emit, LatePolicy, NearestOf, Within
+from streamjoin.algebra import Emit, NearestOf, Within
 from streamjoin.algebra.policy import ADDED
 from streamjoin.errors import UnsupportedError
 from streamjoin.kernels import sort_order
 from streamjoin.operators.candidates import Candidates, RunningCandidatesJoin, Values
-from streamjoin.operators.choosing import ChoosingJoin
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.choosing import ChoosingJoin, choosing_terms
+from streamjoin.operators.contract import ALONE, Context, JoinTerms
 from streamjoin.operators.joining import described
+from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.urgency import NewPriority
 from streamjoin.state import Matching, View
 from streamjoin.state.batch import Indices
@@ -48,7 +49,7 @@ class NearestJoin(ChoosingJoin):
     schemas: tuple[pa.Schema, pa.Schema]
     how: Literal["left", "inner"] = "left"
     emit: Emit = "eager"
-    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    late: tuple[LateRows, LateRows] = ("drop", "drop")
     changelog: bool = False
     new_priority: NewPriority | None = field(default=None, metadata=ADDED)
 
@@ -68,6 +69,11 @@ class NearestJoin(ChoosingJoin):
     def reach(self) -> int:
         """How far after a left row's time a right row may be that it takes."""
         return self.choice.tolerance or 0
+
+    @property
+    def terms(self) -> JoinTerms:
+        """Left rows choose by distance."""
+        return choosing_terms(self, self.choice, self.choice.reach, self.matching.tests)
 
     @property
     def fingerprint(self) -> str:

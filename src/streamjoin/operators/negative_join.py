@@ -26,7 +26,7 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, How, Progress
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import OPERATORS, combine_hashes
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, side_by_side
+from streamjoin.operators.contract import ALONE, Configuration, Context, Footprint, JoinTerms, Output, side_by_side
 from streamjoin.operators.joining import described, padded_payload
 from streamjoin.operators.lifetimes import plus_and_minus
 from streamjoin.operators.saving import OperatorOfParts
@@ -38,7 +38,7 @@ _POSITIVE = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @dataclass(frozen=True)
-class NegativeJoin:
+class NegativeJoin(Configuration):
     """A join of two streams of plus and minus tuples. `build()` makes the running operator."""
 
     matching: Matching
@@ -51,6 +51,11 @@ class NegativeJoin:
     def areas(self) -> int:
         """One for each input."""
         return 2
+
+    @property
+    def terms(self) -> JoinTerms:
+        """As a join that nothing but snapshots are asked of."""
+        return JoinTerms(self.how, tests=self.matching.tests)
 
     @property
     def fingerprint(self) -> str:
@@ -219,14 +224,6 @@ class RunningNegativeJoin(OperatorOfParts):
         if self.config.how in ("semi", "anti"):
             return side_by_side([payload])
         return padded_payload(self.config.schemas, number, payload, rows)
-
-    def on_end(self) -> Iterator[Output]:
-        for number in range(self.inputs):
-            yield from self.on_progress(number, FOREVER)
-
-    @property
-    def progress(self) -> int:
-        return self.times.least()
 
     @property
     def footprint(self) -> Footprint:

@@ -28,22 +28,32 @@ Not here: outer, semi and anti joins: a cascade of joins of two has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, Emit, How, LatePolicy
+from streamjoin.algebra import FOREVER, Emit, How
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import PAIRS_PER_CHUNK, rows_of_common_groups
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, OwnerOfPoints, Results, side_by_side
+from streamjoin.operators.contract import (
+    ALONE,
+    Configuration,
+    Context,
+    Footprint,
+    JoinTerms,
+    Output,
+    OwnerOfPoints,
+    Results,
+    side_by_side,
+)
 from streamjoin.operators.joining import described
-from streamjoin.operators.lateness import with_hope
+from streamjoin.operators.lateness import LateRows, with_hope
 from streamjoin.operators.probing import Graph, Probing, Tuples
 from streamjoin.operators.temporal_join import RESULT_BYTES
 from streamjoin.operators.urgency import NewPriority, urgent_first
@@ -52,10 +62,11 @@ from streamjoin.state.batch import Indices, Priorities
 from streamjoin.state.holders import NO_HOLDER
 from streamjoin.state.links import Link
 from streamjoin.state.places import Places
+from streamjoin.state.view import View
 
 
 @dataclass(frozen=True)
-class NwayJoin:
+class NwayJoin(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `links`, `common` and `proved`: what holds between the inputs (see `probing.Graph`). `validity`: rows match while
@@ -68,7 +79,7 @@ class NwayJoin:
     proved: int = 0
     emit: Emit = "eager"
     hold: Hold = "outputs"
-    late: tuple[LatePolicy, ...] = ()
+    late: tuple[LateRows, ...] = ()
     validity: bool = True
     unknown_ends: bool = False
     producer: int = 0
@@ -107,6 +118,16 @@ class NwayJoin:
     def areas(self) -> int:
         """One for each input."""
         return len(self.schemas)
+
+    @property
+    def terms(self) -> JoinTerms:
+        """As a join of many."""
+        return JoinTerms(self.how, emit=self.emit, hold=self.hold, links=self.links)
+
+    @property
+    def probes_many(self) -> bool:
+        """It counts whom rows have asked."""
+        return True
 
     @property
     def fingerprint(self) -> str:
@@ -156,10 +177,10 @@ class RunningNwayJoin(RunningAreaJoin):
         if not len(batch):
             return
         others = [each for each in range(self.inputs) if each != number]
-        if any(not self.newcomers[each] and not self.areas[each].kept for each in others):
+        if any(not self.newcomers[each] and not self.areas[each].runs for each in others):
             self.newcomers[number].append(batch)  # there is nobody to be met
             return
-        if not any(area.kept for area in self.areas) and not self.newcomers[number]:
+        if not any(area.runs for area in self.areas) and not self.newcomers[number]:
             reduced = self._of_common_groups(number, batch)
             if reduced is not None:
                 self.newcomers[number].append(batch)
@@ -168,7 +189,8 @@ class RunningNwayJoin(RunningAreaJoin):
                 return
         self._settle_in()
         mine = self.areas[number].matching.sorted_run(batch)
-        yield from self._meet(number, mine, [area.kept for area in self.areas], self._alive(number))
+        views = [area.view() for area in self.areas]
+        yield from self._meet(number, mine, [view.runs for view in views], self._alive(number, views))
         self.areas[number].insert(mine)
 
     def make_room(self) -> None:
@@ -176,7 +198,7 @@ class RunningNwayJoin(RunningAreaJoin):
         if self.context.memory is not None and 2 * waiting > self.context.memory:
             self._settle_in()
         super().make_room()
-        self.probing.orders.forget(area.kept for area in self.areas)
+        self.probing.orders.forget(area.view().runs for area in self.areas)
 
     def _of_common_groups(self, number: int, batch: Batch) -> list[Batch] | None:
         """The first rows of all inputs, only those of groups that all have; None where an input has only one group.
@@ -199,31 +221,20 @@ class RunningNwayJoin(RunningAreaJoin):
                 area.insert(area.matching.sorted_run(batch))
             newcomers.clear()
 
-    def _meet(self, number: int, mine: Run, kept: list[list[Kept]], alive: dict[int, Mask] | None) -> Iterator[Results]:
+    def _meet(
+        self, number: int, mine: Run, kept: Sequence[Sequence[Kept]], alive: dict[int, Mask] | None
+    ) -> Iterator[Results]:
         """A run of one input finds those of all others."""
         places = [Places([Kept(mine)] if each == number else runs) for each, runs in enumerate(kept)]
         for found in self.probing.tuples(number, mine, kept, alive):
             for some in self._portions(number, mine, found, places):
                 yield from self._met(some, places)
 
-    def _alive(self, number: int) -> dict[int, Mask] | None:
+    def _alive(self, number: int, views: list[View]) -> dict[int, Mask] | None:
         """Of the other areas' rows, which are still there; None where rows that come cannot find those that are not."""
         if "join" not in self.config.late:
             return None
-        alive: dict[int, Mask] = {}
-        for each, area in enumerate(self.areas):
-            if each != number:
-                living = [kept.living(area.progress) for kept in area.kept]
-                alive[each] = np.concatenate(
-                    [
-                        np.zeros(0, np.bool_),
-                        *(
-                            np.ones(len(kept.run), np.bool_) if some is None else some
-                            for kept, some in zip(area.kept, living, strict=True)
-                        ),
-                    ]
-                )
-        return alive
+        return {each: view.living() for each, view in enumerate(views) if each != number}
 
     def _portions(self, number: int, mine: Run, found: Tuples, places: list[Places]) -> Iterator[Tuples]:
         """As many tuples at a time as make a result of about `RESULT_BYTES`."""
@@ -304,7 +315,7 @@ class RunningNwayJoin(RunningAreaJoin):
             self._purge_newcomers(number, passed)
             for _ in area.purge(passed, ended=self.times.of(number) == FOREVER):
                 raise AssertionError("rows of an inner join leave no word behind")
-        self.probing.orders.forget(area.kept for area in self.areas)
+        self.probing.orders.forget(area.view().runs for area in self.areas)
         yield from self._release()
 
     def _purge_newcomers(self, number: int, passed: int) -> None:
@@ -316,7 +327,7 @@ class RunningNwayJoin(RunningAreaJoin):
                 staying.append(batch)
                 continue
             rest = batch.take(alive) if passed < FOREVER else batch.empty()
-            self.areas[number].removed += len(batch) - len(rest)
+            self.areas[number].went_before(len(batch) - len(rest))
             staying += [rest] if len(rest) else []
         self.newcomers[number] = staying
 

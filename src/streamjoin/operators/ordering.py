@@ -15,10 +15,10 @@ partners.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -28,23 +28,47 @@ from streamjoin.operators.contract import Footprint, Results
 from streamjoin.operators.urgency import at_least_0
 from streamjoin.state import Batch, Blobs, Ends, HolderIndex, Snapshot, table_from_bytes, table_to_bytes
 from streamjoin.state.holders import NO_HOLDER
+from streamjoin.state.row_table import RowTable
+
+Held = TypeVar("Held", Results, Batch)
 
 
 @dataclass
-class HeldResults:
-    """Results that wait for their turn, in parts with ids."""
+class _Waiting(Generic[Held]):
+    """What waits, in parts with ids."""
 
-    parts: dict[str, Results] = field(default_factory=dict)
+    kind: ClassVar[type[RowTable]]
+    parts: dict[str, Held] = field(default_factory=dict)
 
     @property
     def footprint(self) -> Footprint:
         """What waits."""
-        return _footprint(self.parts)
+        waiting = self.parts.values()
+        return Footprint(sum(len(part) for part in waiting), sum(part.nbytes for part in waiting), len(waiting))
 
     @property
     def first(self) -> int:
         """The smallest `ts` that waits."""
-        return _first(self.parts)
+        return min((int(part.ts.min()) for part in self.parts.values()), default=FOREVER)
+
+    def snapshot(self, name: str) -> Snapshot:
+        """What waits, to be stored."""
+        # Each part under its id: one that is still there next time is not written again.
+        makers = {f"{name}/{part}": partial(_bytes, held) for part, held in self.parts.items()}
+        return Snapshot({"name": name, "parts": list(self.parts)}, Blobs(makers))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """The inverse of `snapshot`."""
+        name, parts = snapshot.manifest["name"], snapshot.manifest["parts"]
+        kind: Any = self.kind
+        self.parts = {part: kind.from_table(table_from_bytes(snapshot.blobs[f"{name}/{part}"])) for part in parts}
+
+
+@dataclass
+class HeldResults(_Waiting[Results]):
+    """Results that wait for their turn."""
+
+    kind = Results
 
     def add(self, results: Results) -> None:
         """Let results wait."""
@@ -95,30 +119,12 @@ class HeldResults:
         self.parts = settled
         return ends
 
-    def snapshot(self, name: str) -> Snapshot:
-        """What waits, to be stored."""
-        return _snapshot(name, self.parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """The inverse of `snapshot`."""
-        self.parts = {part: Results.from_table(table) for part, table in _tables(snapshot)}
-
 
 @dataclass
-class HeldRows:
-    """Rows of one input that wait, in parts with ids."""
+class HeldRows(_Waiting[Batch]):
+    """Rows of one input that wait."""
 
-    parts: dict[str, Batch] = field(default_factory=dict)
-
-    @property
-    def footprint(self) -> Footprint:
-        """What waits."""
-        return _footprint(self.parts)
-
-    @property
-    def first(self) -> int:
-        """The smallest `ts` that waits."""
-        return _first(self.parts)
+    kind = Batch
 
     def add(self, batch: Batch) -> None:
         """Let rows wait."""
@@ -138,34 +144,6 @@ class HeldRows:
         self.parts = {}
         self.add(waiting)
         return released
-
-    def snapshot(self, name: str) -> Snapshot:
-        """What waits, to be stored."""
-        return _snapshot(name, self.parts)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """The inverse of `snapshot`."""
-        self.parts = {part: Batch.from_table(table) for part, table in _tables(snapshot)}
-
-
-def _first(parts: Mapping[str, Results | Batch]) -> int:
-    return min((int(part.ts.min()) for part in parts.values()), default=FOREVER)
-
-
-def _footprint(parts: Mapping[str, Results | Batch]) -> Footprint:
-    waiting = parts.values()
-    return Footprint(sum(len(part) for part in waiting), sum(part.nbytes for part in waiting), len(parts))
-
-
-def _snapshot(name: str, parts: dict[str, Any]) -> Snapshot:
-    # Each part under its id: one that is still there next time is not written again.
-    makers = {f"{name}/{part}": partial(_bytes, held) for part, held in parts.items()}
-    return Snapshot({"name": name, "parts": list(parts)}, Blobs(makers))
-
-
-def _tables(snapshot: Snapshot) -> list[tuple[str, Any]]:
-    name = snapshot.manifest["name"]
-    return [(part, table_from_bytes(snapshot.blobs[f"{name}/{part}"])) for part in snapshot.manifest["parts"]]
 
 
 def _bytes(held: Results | Batch) -> bytes:

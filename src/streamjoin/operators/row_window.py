@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.algebra.policy import ADDED
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results
+from streamjoin.operators.contract import ALONE, Configuration, Context, Footprint, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import OperatorOfParts
@@ -37,7 +37,7 @@ from streamjoin.state.holders import NO_HOLDER
 
 
 @dataclass(frozen=True)
-class RowWindow:
+class RowWindow(Configuration):
     """The newest `size` elements; with `by`, columns of the proof, of each group. `build()` makes the running operator.
 
     `producer` and `bucket` set its holders apart from those of others, where the context does not. `by_content`: rows
@@ -105,9 +105,6 @@ class RunningRowWindow(OperatorOfParts):
             self._enter(in_order(released, len(self.config.by.names)))
         yield from self._pass_on(self.order.reach(self.times.of(0)))
 
-    def on_end(self) -> Iterator[Output]:
-        yield from self.on_progress(0, FOREVER)
-
     def _pass_on(self, ends: Ends) -> Iterator[Output]:
         """The elements that have arrived, with their ends if those are known; and ends of earlier ones."""
         arrived, self.arrived = self.arrived, []
@@ -130,10 +127,6 @@ class RunningRowWindow(OperatorOfParts):
             yield Results(batch.payload, batch.ts, te, holder=unknown, priority=batch.priority)
         if len(ends):
             yield ends
-
-    @property
-    def progress(self) -> int:
-        return self.times.of(0)
 
     @property
     def footprint(self) -> Footprint:

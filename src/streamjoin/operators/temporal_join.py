@@ -45,15 +45,15 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import FOREVER, Emit, How, LatePolicy, Outer
+from streamjoin.algebra import FOREVER, Emit, How, Outer
 from streamjoin.algebra.interval import Mask, Times
 from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
-from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
+from streamjoin.operators.contract import ALONE, Configuration, Context, JoinTerms, Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import described, padded, witness
-from streamjoin.operators.lateness import with_hope
+from streamjoin.operators.lateness import LateRows, with_hope
 from streamjoin.operators.urgency import NewPriority, lowered, taken, urgent_first
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices, Priorities
@@ -73,7 +73,7 @@ TRACKED: Final[dict[How, tuple[bool, bool]]] = {
 
 
 @dataclass(frozen=True)
-class TemporalJoin:
+class TemporalJoin(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `replicated` says of each input whether its rows also go to other buckets, so that its fate is decided elsewhere.
@@ -85,7 +85,7 @@ class TemporalJoin:
     outer: Outer = "row"
     emit: Emit = "eager"
     hold: Hold = "outputs"
-    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    late: tuple[LateRows, LateRows] = ("drop", "drop")
     validity: bool = True
     replicated: tuple[bool, bool] = (False, False)
     unknown_ends: bool = False
@@ -110,6 +110,11 @@ class TemporalJoin:
     def areas(self) -> int:
         """One for each input."""
         return 2
+
+    @property
+    def terms(self) -> JoinTerms:
+        """As a join of two that is asked for all pairs."""
+        return JoinTerms(self.how, self.outer, self.emit, self.hold, tests=self.matching.tests)
 
     @property
     def fingerprint(self) -> str:

@@ -100,10 +100,9 @@ class EventDelay:
                 hint="order them by a timestamp with ordered_by=",
             )
         # Operators are numbered as the tree is walked, children first.
-        nodes = [node for stage in self.plan.stages for node in stage.nodes if hasattr(node.config, "how")]
+        nodes = [node for stage in self.plan.stages for node in stage.nodes if node.config.terms is not None]
         joins = [each for each in _children_first(self.relation) if isinstance(each, EVENT_JOINS)]
-        config = sorted(nodes, key=lambda node: node.producer)[joins.index(join)].config
-        reach: Reach = (config.reach,) * 2 if isinstance(join, BestMatchJoin) else config.choice.reach
+        reach: Reach = sorted(nodes, key=lambda node: node.producer)[joins.index(join)].config.terms.reach
         return reach
 
     def _check_final(self, join: Any, other: Relation) -> None:
@@ -111,10 +110,10 @@ class EventDelay:
         buckets that share a stage with another choosing join do, because that has a progress in each.
         """
         alone = (
-            isinstance(node.feeds[1 - node.config.chooser], Inner)
+            isinstance(node.feeds[1 - node.config.terms.chooser], Inner)
             for stage in self.plan.stages
             for node in stage.nodes
-            if stage.buckets > 1 and hasattr(node.config, "chooser")
+            if stage.buckets > 1 and node.config.terms is not None and node.config.terms.chooser is not None
         )
         if is_moving(self.plan, other) and any(alone):
             raise CallError(

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from streamjoin.algebra import Band, Overlaps, Rows, Within
-from streamjoin.operators import AsofJoin, BestMatchJoin, Judging, NearestJoin, NegativeJoin, Pmj, Tpmj
+from streamjoin.operators import Configuration, NegativeJoin, Pmj, Tpmj
 from streamjoin.plan.describing import Told, describe_operator
 from streamjoin.plan.lowering.merging import why_not_in_generations
 from streamjoin.plan.physical import Edge, Filter, Mark, PhysicalPlan, Source, Step
@@ -65,9 +64,9 @@ def _is_one_join(plan: PhysicalPlan) -> bool:
     if not plan.stages or len(plan.stages) > 2 or len(plan.stages[0].nodes) > 1:
         return False
     first, *court = plan.stages
-    judged = all(isinstance(node.config, Judging) for stage in court for node in stage.nodes)
+    judged = all(node.config.judges for stage in court for node in stage.nodes)
     config = first.nodes[0].config
-    join = hasattr(config, "how") and not isinstance(config, NegativeJoin)
+    join = config.terms is not None and not isinstance(config, NegativeJoin)
     return judged and join and len(plan.sources) == len(first.nodes[0].feeds)
 
 
@@ -108,7 +107,7 @@ def _idle(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
     if idle_after is not None and plan.streaming:
         looked = "timers look for it" if plan.timers else "looked at when any input delivers"
         yield "idle", f"after {in_units(idle_after, pa.timestamp('us'))}, {looked}"
-    if plan.timers and any(isinstance(node.config, Tpmj) for stage in plan.stages for node in stage.nodes):
+    if plan.timers and any(node.config.puts_off for stage in plan.stages for node in stage.nodes):
         yield "timers", "merges go on when nothing comes"
 
 
@@ -150,7 +149,7 @@ def _in_memory(stage: Stage) -> Iterator[tuple[str, str]]:
                 yield "in memory", text
 
 
-def _waiting(config: Any) -> str | None:
+def _waiting(config: Configuration) -> str | None:
     """What of an operator's inputs or results is in memory until the end of a batch."""
     if isinstance(config, Tpmj):
         return None
@@ -159,12 +158,13 @@ def _waiting(config: Any) -> str | None:
         return None if parted else "when runs are merged, all rows of a key; without keys, of a bucket"
     if isinstance(config, NegativeJoin):
         return "the inputs of a bucket, as a whole: they are joined in the order of time"
-    if isinstance(config, Judging):
+    if config.judges:
         return "rows that wait for their verdict"
-    if isinstance(config, AsofJoin | BestMatchJoin | NearestJoin):
-        return f"rows of input {config.chooser}, as a whole: they choose when all others are there"
-    if getattr(config, "emit", "eager") == "ordered":
-        held = "the inputs of a bucket" if config.hold == "inputs" else "the results of a bucket"
+    terms = config.terms
+    if terms is not None and terms.chooser is not None:
+        return f"rows of input {terms.chooser}, as a whole: they choose when all others are there"
+    if terms is not None and terms.emit == "ordered":
+        held = "the inputs of a bucket" if terms.hold == "inputs" else "the results of a bucket"
         return f"{held}, as a whole: they wait for their turn"
     return None
 
@@ -215,7 +215,7 @@ def _passing(plan: PhysicalPlan, source: Source) -> list[str]:
 def _of_stage(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[str, str]]:
     for number, each in enumerate(stage.inputs):
         for channel in each.channels:
-            if number == 0 or not isinstance(stage.nodes[0].config, Judging):  # all that a court reads is one stage's
+            if number == 0 or not stage.nodes[0].config.judges:  # all that a court reads is one stage's
                 yield from _input(plan, number, channel.number)
     for number, node in enumerate(stage.nodes):
         told = describe_operator(Part(plan, stage, node))
@@ -241,7 +241,7 @@ def _input(plan: PhysicalPlan, number: int, channel: int) -> Iterator[tuple[str,
 
 
 def _read_by(node: Node) -> str:
-    if isinstance(node.config, Judging):
+    if node.config.judges:
         return "input 0"
     names = [f"operator {feed.node}" if isinstance(feed, Inner) else f"input {feed.input}" for feed in node.feeds]
     return " and ".join(names)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from streamjoin.algebra import AsOf, Band, NearestOf, Predicate
+from streamjoin.algebra import Band, Predicate
+from streamjoin.operators.contract import JoinTerms
 from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.plan.wording import describe_priority, describe_window, in_units
@@ -27,16 +28,16 @@ def identity_of(plan: PhysicalPlan, stage: Stage) -> dict[str, str]:
     channels = {channel for each in below for channel in plan.feeders(each)} | {stage.outlet.way.channel}
     sources = [source for source in plan.sources if source.channel in channels]
     edges = [edge for edge in plan.edges if edge.channel in channels]
-    configs = [node.config for each in below for node in each.nodes]
+    joins = [join for each in below for join in _joins(each)]
     parts = {
         "window": ", ".join(_window(plan, source) for source in sources),
         "time": ", ".join(str(source.reading.called) for source in sources),
-        "choice": ", ".join(dict.fromkeys(_choices(plan, configs))) or "none",
+        "choice": ", ".join(dict.fromkeys(_choices(plan, joins))) or "none",
         "keys": "; ".join(str(key) for each in below for key in _keys(plan, each)),
-        "predicates": "; ".join(str(each) for each in dict.fromkeys(_predicates(plan, below, configs))) or "none",
+        "predicates": "; ".join(str(each) for each in dict.fromkeys(_predicates(plan, below, joins))) or "none",
         "schema": "; ".join(_columns(source) for source in sources),
         "buckets": ", ".join(_buckets(each) for each in below),
-        "how": ", ".join(_how(each) for each in configs if hasattr(each, "how")) or "none",
+        "how": ", ".join(f"{each.how}, outer by {each.outer}" for each in joins) or "none",
         "emit": f"{'ordered' if _ordered(stage) else 'eager'}, {_held(stage)}, {stage.outlet.leaves}",
         "output": "changelog" if plan.sink.shape.change else "append",
         "late": ", ".join(channel.late for each in below for given in each.inputs for channel in given.channels),
@@ -76,12 +77,10 @@ def _window(plan: PhysicalPlan, source: Source) -> str:
     return describe_window(source.reading, source.groups, plan.time_type)
 
 
-def _choices(plan: PhysicalPlan, configs: list[Any]) -> Iterator[str]:
-    for choice in (getattr(config, "choice", None) for config in configs):
-        if isinstance(choice, AsOf | NearestOf):
-            yield choice.describe(lambda ticks: in_units(ticks, plan.time_type))
-        elif choice is not None:
-            yield choice.describe()
+def _choices(plan: PhysicalPlan, joins: list[JoinTerms]) -> Iterator[str]:
+    for join in joins:
+        if join.choice is not None:
+            yield join.choice.describe(lambda ticks: in_units(ticks, plan.time_type))
 
 
 def _keys(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[str, ...]]:
@@ -89,22 +88,21 @@ def _keys(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[str, ...]]:
     return (target.binding.keys for target in plan.targets if target.channel in channels)
 
 
-def _predicates(plan: PhysicalPlan, stages: list[Stage], configs: list[Any]) -> Iterator[str]:
+def _predicates(plan: PhysicalPlan, stages: list[Stage], joins: list[JoinTerms]) -> Iterator[str]:
     channels = {channel for stage in stages for channel in plan.feeders(stage)}
     for target in plan.targets:
         if target.channel in channels and target.binding.predicates:
             yield str(tuple(_in_words(plan, each) for each in target.binding.predicates))
-    for link in (link for config in configs for link in getattr(config, "links", ())):  # of a join of many
+    for link in (link for join in joins for link in join.links):
         yield f"inputs {link.one} and {link.two}: {_in_words(plan, link.predicate)}"
-    for matching in (getattr(config, "matching", None) for config in configs):
-        yield from (getattr(test, "text", "") for test in getattr(matching, "tests", ()))
+    yield from (text for join in joins for text in join.texts)
     behind = {stage.outlet.way.channel for stage in stages}
     for edge in plan.edges:
         if edge.channel in behind:
             yield from (step.condition for step in edge.steps if isinstance(step, Filter))
 
 
-def _in_words(plan: PhysicalPlan, predicate: Predicate) -> Predicate:
+def _in_words(plan: PhysicalPlan, predicate: Predicate | None) -> Predicate | None:
     """A band with its bounds as people write them."""
     if not isinstance(predicate, Band):
         return predicate
@@ -113,12 +111,12 @@ def _in_words(plan: PhysicalPlan, predicate: Predicate) -> Predicate:
     return replace(predicate, below=in_units(predicate.below, kind), above=in_units(predicate.above, kind))
 
 
-def _how(join: Any) -> str:
-    return f"{join.how}, outer by {getattr(join, 'outer', 'row')}"
+def _joins(stage: Stage) -> list[JoinTerms]:
+    return [node.config.terms for node in stage.nodes if node.config.terms is not None]
 
 
 def _held(stage: Stage) -> str:
-    held = dict.fromkeys(str(node.config.hold) for node in stage.nodes if hasattr(node.config, "hold"))
+    held = dict.fromkeys(join.hold for join in _joins(stage) if join.hold is not None)
     return f"holding {', '.join(held) or 'nothing'}"
 
 
@@ -127,7 +125,7 @@ def _buckets(stage: Stage) -> str:
 
 
 def _ordered(stage: Stage) -> bool:
-    return stage.outlet.ordered or any(getattr(node.config, "emit", "") == "ordered" for node in stage.nodes)
+    return stage.outlet.ordered or any(join.emit == "ordered" for join in _joins(stage))
 
 
 def _columns(source: Source) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra import NEVER
-from streamjoin.operators import Footprint, Operator, Output, Results
+from streamjoin.operators import Configuration, Footprint, Operator, Output, Results
 from streamjoin.operators.contract import Context
 from streamjoin.operators.row_window import in_order
 from streamjoin.operators.temporal_join import RESULT_BYTES
@@ -96,8 +96,8 @@ class Node:
     @property
     def areas(self) -> int:
         """How many sweep areas the operator has."""
-        areas: int = getattr(self.config, "areas", 0)
-        return areas
+        config: Configuration = self.config
+        return config.areas
 
     def named(self, results: Results) -> Results:
         """Results under the names of the relation, without those that a selection drops."""

@@ -23,7 +23,6 @@ from typing import Any, Final
 
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.algebra.policy import ADDED
-from streamjoin.operators import NwayJoin
 from streamjoin.runtime.fragment import Entry, Fragment, Node, Room
 from streamjoin.runtime.intake import Intake, StageInput
 from streamjoin.runtime.outlet import Outlet, RunningOutlet, ToFrame
@@ -55,7 +54,7 @@ class Stage:
     @property
     def joins_of_many(self) -> tuple[int, ...]:
         """How many inputs each of its joins of many inputs has, children first."""
-        return tuple(len(node.feeds) for node in self.nodes if isinstance(node.config, NwayJoin))
+        return tuple(len(node.feeds) for node in self.nodes if node.config.probes_many)
 
     @property
     def complete(self) -> bool:

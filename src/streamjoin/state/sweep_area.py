@@ -189,6 +189,10 @@ class SweepArea:
         self._tidy(reached)
         self.removed += before - self.rows
 
+    def went_before(self, rows: int) -> None:
+        """Rows of the input have gone that were never inserted: they are counted as if they had been."""
+        self.removed += rows
+
     def make_room(self) -> None:
         """Runs are merged, and leave memory, while rows still come: of a batch that is before progress moves at all."""
         assert self.progress == NEVER, "rows behind progress are removed by a purge, and nowhere else"

@@ -1,6 +1,7 @@
 """What lies in an area at one moment, for others to look at: runs by number, which do not change.
 
     probe     a run of another input finds its pairs, run by run
+    living    which rows have not been removed
     parted    places that were found, run by run
     payload   the payload at places that were found, in any order
 
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra.interval import NEVER
+from streamjoin.algebra.interval import NEVER, Mask
 from streamjoin.state.batch import Indices
 from streamjoin.state.kept import Kept
 from streamjoin.state.matching import Matching
@@ -65,6 +66,14 @@ class View:
                     there = kept.run.rows.te[theirs] > self.progress
                     mine, theirs = mine[there], theirs[there]
                 yield Meeting(number, kept, mine, theirs)
+
+    def living(self) -> Mask:
+        """Of the rows of all runs, one run after the other, which have not been removed."""
+        masks = [np.zeros(0, np.bool_)]
+        for kept in self.runs:
+            some = kept.living(self.progress)
+            masks.append(np.ones(len(kept.run), np.bool_) if some is None else some)
+        return np.concatenate(masks)
 
     def parted(self, number: Indices) -> Iterator[tuple[Kept, Indices]]:
         """Of places in runs with these numbers: each run that is among them, and which places are in it."""

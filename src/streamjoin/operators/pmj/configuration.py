@@ -27,14 +27,14 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.algebra import Emit, How
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.contract import ALONE, Configuration, Context, JoinTerms
 from streamjoin.operators.joining import described
 from streamjoin.operators.pmj.budget import DEFAULT_MEMORY, Budget
 from streamjoin.state import Matching
 
 
 @dataclass(frozen=True)
-class Pmj:
+class Pmj(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `budget`: how memory is divided; None: what the context allows. `row_bytes`: how large rows are taken to be; None:
@@ -62,6 +62,11 @@ class Pmj:
     def areas(self) -> int:
         """What it may use of memory is counted as for two sweep areas."""
         return 2
+
+    @property
+    def terms(self) -> JoinTerms:
+        """As a join of two."""
+        return JoinTerms(self.how, emit=self.emit, tests=self.matching.tests)
 
     @property
     def fingerprint(self) -> str:

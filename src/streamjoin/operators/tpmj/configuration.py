@@ -37,11 +37,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from streamjoin.algebra import Emit, How, LatePolicy
+from streamjoin.algebra import Emit, How
 from streamjoin.algebra.merging import MaxFanIn, MergeStrategy
 from streamjoin.errors import CallError
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.contract import ALONE, Configuration, Context, JoinTerms
 from streamjoin.operators.joining import described
+from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.tpmj.order import Between, ValueOrder
 from streamjoin.state.paged import FilePages, MemoryPages, PageStore
 
@@ -74,7 +75,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Tpmj:
+class Tpmj(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `order` and `tests`: what holds between the inputs. `memory`: bytes, or how they are shared; None: what the context
@@ -92,7 +93,7 @@ class Tpmj:
     order: ValueOrder = field(default_factory=ValueOrder)
     tests: tuple[Between, ...] = ()
     merge: MergeStrategy = field(default_factory=MaxFanIn)
-    late: tuple[LatePolicy, ...] = ()
+    late: tuple[LateRows, ...] = ()
     memory: int | Shares | None = None
     page_bytes: int | None = None
     row_bytes: tuple[int, ...] | None = None
@@ -139,6 +140,16 @@ class Tpmj:
     @property
     def validity(self) -> bool:
         """Results have one."""
+        return True
+
+    @property
+    def terms(self) -> JoinTerms:
+        """As a join in order."""
+        return JoinTerms(self.how, emit=self.emit)
+
+    @property
+    def puts_off(self) -> bool:
+        """Merges may wait."""
         return True
 
     @property

@@ -55,9 +55,7 @@ class RunningTpmj(Operator):
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         late = batch.ts < self.times.of(number)
-        batch = yield from without_late(
-            number, batch, late, self.config.late[number], self.times.of(number), self.figures, self.context.home
-        )
+        batch = without_late(batch, late, self.config.late[number], self.figures)
         batch, _ = with_hope(batch, self.figures)
         if len(batch):
             yield from self._insert(number, batch)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streamjoin.algebra import Band, Emit, How, LatePolicy, Overlaps, Predicate, Similar, TimeAxis, Within
+from streamjoin.algebra import Band, Emit, How, Overlaps, Predicate, Similar, TimeAxis, Within
 from streamjoin.algebra.interval import Mask
 from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.urgency import NewPriority
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.lowering.predicates import Sides
@@ -38,7 +39,7 @@ class Setting:
     """What a join is told beside its node: how results leave, what comes late, and how many buckets there are."""
 
     emit: Emit = "eager"
-    late: tuple[LatePolicy, LatePolicy] = ("drop", "drop")
+    late: tuple[LateRows, LateRows] = ("drop", "drop")
     changelog: bool = False
     buckets: int = 1
     axis: TimeAxis | None = None

@@ -16,8 +16,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StructField, StructType
 
-from streamjoin.operators.judging import Judging
-from streamjoin.operators.tpmj import Tpmj
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.physical import PhysicalPlan, Source
 from streamjoin.runtime.recall import RecallSide
@@ -70,7 +68,7 @@ class StreamInterpreter(Interpreter):
     def operated(self, stage: Stage, packed: list[int]) -> DataFrame:
         if stage.complete:
             return super().operated(stage, packed)
-        court = isinstance(stage.nodes[-1].config, Judging)
+        court: bool = stage.nodes[-1].config.judges
         if self.figures is None or not court:
             target = any(isinstance(source.lateness, RecallSide) for source in self.plan.sources)
             prioritised = any(source.reading.priority is not None for source in self.plan.sources)
@@ -124,4 +122,4 @@ def idle_timer(stage: Stage, *, timers: bool) -> int | None:
 
 def work_timer(stage: Stage, *, timers: bool) -> int | None:
     """After how many milliseconds a timer looks after work that was put off; None where nobody puts any off."""
-    return WORK_TIMER if timers and any(isinstance(node.config, Tpmj) for node in stage.nodes) else None
+    return WORK_TIMER if timers and any(node.config.puts_off for node in stage.nodes) else None
