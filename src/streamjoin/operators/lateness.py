@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import datetime
+from collections.abc import Generator, Mapping
+from typing import Any
 
 from streamjoin.algebra import LatePolicy
 from streamjoin.algebra.interval import Mask
@@ -52,6 +54,17 @@ def with_hope(batch: Batch, figures: dict[str, int], *, validity: bool = True) -
 def _late_row(number: int, late: Batch, progress: int) -> LateRowError:
     row = late.payload.slice(0, 1).to_pylist()[0]
     return LateRowError(
-        f"input {number} brought {len(late)} row(s) behind its progress {progress}, the first is {row}",
+        f"input {number} brought {len(late)} row(s) behind its progress {progress}, the first is {in_words(row)}",
         hint='allow more lateness, or choose late="drop", "output" or "join"',
     )
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """A row for people: times as they are written, not as Python makes them.
+
+    >>> in_words({"id": 5, "ts": datetime.datetime(2024, 1, 1, 10, 30), "note": "late"})
+    "{'id': 5, 'ts': 2024-01-01 10:30:00, 'note': 'late'}"
+    """
+    times = (datetime.date, datetime.time, datetime.timedelta)  # a datetime is a date
+    told = (f"{name!r}: {value if isinstance(value, times) else repr(value)}" for name, value in row.items())
+    return f"{{{', '.join(told)}}}"

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, LatePolicy, TimeAxis
 from streamjoin.errors import LateRowError
+from streamjoin.operators.lateness import in_words
 from streamjoin.runtime.lateness import Complete, Lateness
 from streamjoin.runtime.packets import Packet, Report
 from streamjoin.runtime.placing import Partitioning
@@ -322,6 +323,6 @@ def _late_row(channel: RunningChannel, late: Batch) -> LateRowError:
     row = {name.removeprefix(channel.config.prefix): value for name, value in first[0].items()}
     return LateRowError(
         f"{channel.config.label} brought {len(late)} row(s) behind its progress "
-        f"{channel.config.axis.moment(channel.told)}, the first is {row}",
+        f"{channel.config.axis.moment(channel.told)}, the first is {in_words(row)}",
         hint='allow more lateness, or choose late="drop", "output" or "join"',
     )
