@@ -35,6 +35,7 @@ class Recording:
     progress: int = 0
     figures: dict[str, int] = field(default_factory=lambda: {"ghosts": 1})
     footprint: Footprint = Footprint(2, 80, 1)  # noqa: RUF009
+    areas: int = 0
 
     def build(self, context: Context) -> Recording:
         return Recording(self.name, self.log, context)

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Aggregate, Method
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.contract import ALONE, Context, Output, Results
+from streamjoin.operators.contract import ALONE, Configuration, Context, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import RunningLifetimes, plus_and_minus
 from streamjoin.state import Batch, Blobs, Catalogue, Changes, Ends, GroupAggregates, Pieces, Snapshot
@@ -34,7 +34,7 @@ from streamjoin.state.snapshot import table_from_bytes, table_to_bytes
 
 
 @dataclass(frozen=True)
-class Aggregating:
+class Aggregating(Configuration):
     """Aggregates of groups by `keys`, over elements of this schema. `build()` makes the running operator."""
 
     keys: tuple[str, ...]

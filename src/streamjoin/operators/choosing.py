@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask
-from streamjoin.operators.contract import Output, Results, Rows, null_rows, side_by_side
+from streamjoin.operators.contract import Configuration, Output, Results, Rows, null_rows, side_by_side
 from streamjoin.operators.joining import Part, RunningJoin, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
@@ -55,7 +55,7 @@ class Choosing(Fingerprinted, Protocol):
     def replicated(self) -> tuple[bool, bool]: ...
 
 
-class ChoosingJoin:
+class ChoosingJoin(Configuration):
     """What plans ask of every join."""
 
     outer: Literal["row"] = "row"

@@ -106,20 +106,27 @@ PAIRS_UNDER_BUDGET: Final = 1 << 17
 ALONE: Final = Context()  # one bucket, one operator
 
 
-class Configuration(Protocol):
-    """What an operator is to do."""
-
-    # `areas`, where there are any: how many sweep areas it has, which share what it may use of memory.
-    # `passes`, where it has none: whether it lets its rows go on as they come.
+class Configuration(ABC):
+    """What an operator is to do: a frozen value."""
 
     @property
+    @abstractmethod
     def fingerprint(self) -> str:
         """Two operators may share a snapshot iff this is equal, and they run in the same bucket."""
-        ...
 
+    @property
+    def areas(self) -> int:
+        """How many sweep areas it has, which share what it may use of memory. Many operators keep other things."""
+        return 0
+
+    @property
+    def passes(self) -> bool:
+        """Of one without areas, whether it lets its rows go on as they come, piece by piece. Most wait for them all."""
+        return False
+
+    @abstractmethod
     def build(self, context: Context = ALONE) -> Operator:
         """The running operator, empty."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streamjoin.algebra import Progress
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results
+from streamjoin.operators.contract import ALONE, Configuration, Context, Footprint, Output, Results
 from streamjoin.operators.ordering import HeldResults, HeldRows
 from streamjoin.operators.saving import OperatorOfParts
 from streamjoin.operators.verdict import Verdict
@@ -30,7 +30,7 @@ from streamjoin.state import Batch, Ends, Snapshot
 
 
 @dataclass(frozen=True)
-class Judging:
+class Judging(Configuration):
     """Verdicts for those inputs of a join that need one; `ordered`: results leave in order. `build()` makes the
     running operator.
     """

@@ -23,7 +23,7 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, Method
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import OPERATORS
-from streamjoin.operators.contract import ALONE, Context, Output, Results
+from streamjoin.operators.contract import ALONE, Configuration, Context, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import RunningLifetimes, plus_and_minus, sorted_events
 from streamjoin.state import Batch, Catalogue, Ends, OpenPieces
@@ -33,7 +33,7 @@ SetOperator = Literal["distinct", "except", "intersect", "except all", "intersec
 
 
 @dataclass(frozen=True)
-class Multiplicity:
+class Multiplicity(Configuration):
     """A set operator over elements of one schema. `build()` makes the running operator."""
 
     operator: SetOperator

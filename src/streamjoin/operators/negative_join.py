@@ -26,7 +26,7 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, How, Progress
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import OPERATORS, combine_hashes
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, side_by_side
+from streamjoin.operators.contract import ALONE, Configuration, Context, Footprint, Output, side_by_side
 from streamjoin.operators.joining import described, padded_payload
 from streamjoin.operators.lifetimes import plus_and_minus
 from streamjoin.operators.saving import OperatorOfParts
@@ -38,7 +38,7 @@ _POSITIVE = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @dataclass(frozen=True)
-class NegativeJoin:
+class NegativeJoin(Configuration):
     """A join of two streams of plus and minus tuples. `build()` makes the running operator."""
 
     matching: Matching

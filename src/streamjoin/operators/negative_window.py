@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.algebra.interval import Times
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output
+from streamjoin.operators.contract import ALONE, Configuration, Context, Footprint, Output
 from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import plus_and_minus
 from streamjoin.operators.saving import OperatorOfParts
@@ -26,7 +26,7 @@ from streamjoin.state.batch import with_columns
 
 
 @dataclass(frozen=True)
-class NegativeWindow:
+class NegativeWindow(Configuration):
     """A window over elements of this schema; with a `size` it counts rows, otherwise elements bring their ends."""
 
     schema: pa.Schema

@@ -41,7 +41,16 @@ from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import PAIRS_PER_CHUNK, rows_of_common_groups
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, OwnerOfPoints, Results, side_by_side
+from streamjoin.operators.contract import (
+    ALONE,
+    Configuration,
+    Context,
+    Footprint,
+    Output,
+    OwnerOfPoints,
+    Results,
+    side_by_side,
+)
 from streamjoin.operators.joining import described
 from streamjoin.operators.lateness import with_hope
 from streamjoin.operators.probing import Graph, Probing, Tuples
@@ -55,7 +64,7 @@ from streamjoin.state.places import Places
 
 
 @dataclass(frozen=True)
-class NwayJoin:
+class NwayJoin(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `links`, `common` and `proved`: what holds between the inputs (see `probing.Graph`). `validity`: rows match while

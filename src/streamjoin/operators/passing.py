@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import Progress
 from streamjoin.algebra.policy import ADDED
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results
+from streamjoin.operators.contract import ALONE, Configuration, Context, Footprint, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.saving import OperatorOfParts
 from streamjoin.state import Batch, Ends
@@ -21,7 +21,7 @@ from streamjoin.state.snapshot import Part
 
 
 @dataclass(frozen=True)
-class Passing:
+class Passing(Configuration):
     """Elements with this schema. `build()` makes the running operator."""
 
     schema: pa.Schema

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, Progress
 from streamjoin.algebra.policy import ADDED
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results
+from streamjoin.operators.contract import ALONE, Configuration, Context, Footprint, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import OperatorOfParts
@@ -37,7 +37,7 @@ from streamjoin.state.holders import NO_HOLDER
 
 
 @dataclass(frozen=True)
-class RowWindow:
+class RowWindow(Configuration):
     """The newest `size` elements; with `by`, columns of the proof, of each group. `build()` makes the running operator.
 
     `producer` and `bucket` set its holders apart from those of others, where the context does not. `by_content`: rows

@@ -51,7 +51,7 @@ from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
-from streamjoin.operators.contract import ALONE, Context, Output, Results, Rows, side_by_side
+from streamjoin.operators.contract import ALONE, Configuration, Context, Output, Results, Rows, side_by_side
 from streamjoin.operators.joining import described, padded, witness
 from streamjoin.operators.lateness import with_hope
 from streamjoin.operators.urgency import NewPriority, lowered, taken, urgent_first
@@ -73,7 +73,7 @@ TRACKED: Final[dict[How, tuple[bool, bool]]] = {
 
 
 @dataclass(frozen=True)
-class TemporalJoin:
+class TemporalJoin(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `replicated` says of each input whether its rows also go to other buckets, so that its fate is decided elsewhere.

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from streamjoin.algebra.interval import Times, saturating_add
 from streamjoin.algebra.policy import ToStream
-from streamjoin.operators.contract import ALONE, Context, Output, Results
+from streamjoin.operators.contract import ALONE, Configuration, Context, Output, Results
 from streamjoin.operators.joining import described
 from streamjoin.operators.lifetimes import Members, RunningLifetimes
 from streamjoin.state import Batch, Catalogue
@@ -29,7 +29,7 @@ from streamjoin.state.batch import Indices
 
 
 @dataclass(frozen=True)
-class StreamOf:
+class StreamOf(Configuration):
     """The stream of a relation with this schema. `build()` makes the running operator."""
 
     kind: ToStream

@@ -23,7 +23,7 @@ import pyarrow as pa
 from streamjoin.algebra import How, Outer, Progress
 from streamjoin.algebra.policy import ADDED
 from streamjoin.kernels import parts_of_validity
-from streamjoin.operators.contract import ALONE, Context, Footprint, Output, Results, side_by_side
+from streamjoin.operators.contract import ALONE, Configuration, Context, Footprint, Output, Results, side_by_side
 from streamjoin.operators.joining import padded
 from streamjoin.operators.ordering import HeldRows
 from streamjoin.operators.saving import OperatorOfParts
@@ -33,7 +33,7 @@ from streamjoin.state.batch import Indices, Priorities
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Configuration):
     """Decides about the rows of input `number` of a join of two; `build()` makes the running operator."""
 
     number: int

@@ -96,7 +96,7 @@ class Node:
     @property
     def areas(self) -> int:
         """How many sweep areas the operator has."""
-        areas: int = getattr(self.config, "areas", 0)
+        areas: int = self.config.areas
         return areas
 
     def named(self, results: Results) -> Results:

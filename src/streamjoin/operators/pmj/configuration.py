@@ -27,14 +27,14 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.algebra import Emit, How
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.contract import ALONE, Configuration, Context
 from streamjoin.operators.joining import described
 from streamjoin.operators.pmj.budget import DEFAULT_MEMORY, Budget
 from streamjoin.state import Matching
 
 
 @dataclass(frozen=True)
-class Pmj:
+class Pmj(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `budget`: how memory is divided; None: what the context allows. `row_bytes`: how large rows are taken to be; None:

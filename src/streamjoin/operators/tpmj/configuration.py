@@ -40,7 +40,7 @@ import pyarrow as pa
 from streamjoin.algebra import Emit, How, LatePolicy
 from streamjoin.algebra.merging import MaxFanIn, MergeStrategy
 from streamjoin.errors import CallError
-from streamjoin.operators.contract import ALONE, Context
+from streamjoin.operators.contract import ALONE, Configuration, Context
 from streamjoin.operators.joining import described
 from streamjoin.operators.tpmj.order import Between, ValueOrder
 from streamjoin.state.paged import FilePages, MemoryPages, PageStore
@@ -74,7 +74,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Tpmj:
+class Tpmj(Configuration):
     """What to join and how. `build()` makes the running operator.
 
     `order` and `tests`: what holds between the inputs. `memory`: bytes, or how they are shared; None: what the context
