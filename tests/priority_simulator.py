@@ -1,11 +1,12 @@
 """Random trees with urgent rows, by a seed: what leaves is what leaves without priorities, and weakly ordered.
 
 A case is a tree, rows with priorities, disorder within the slack, cuts into micro-batches, lanes in which urgent rows
-come any number of micro-batches earlier, restarts, and a number of buckets. It runs as a stream with priorities, and as
-a batch without; joins by validity or interval are also made by plain loops. Whatever leaves a bucket with ordered
-emission is *weakly ordered*: once a result with priority 0 has left, none with a smaller `ts` follows, urgent or not;
-and those with priority 0 are in order of (ts, te). Results have the priority that their members say, urgent ones leave
-at once, and none with priority 0 is ahead of progress (`priority_members`).
+come any number of micro-batches earlier, restarts, a number of buckets, and often a timer, which finds all inputs idle
+before they end and so lets results go. It runs as a stream with priorities, and as a batch without; joins by validity
+or interval are also made by plain loops. Whatever leaves a bucket with ordered emission is *weakly ordered*: once a
+result with priority 0 has left, none with a smaller `ts` follows, urgent or not; and those with priority 0 are in order
+of (ts, te). Results have the priority that their members say, urgent ones leave at once, and none with priority 0 is
+ahead of progress (`priority_members`).
 
     python -m tests.priority_simulator --runs 4000
 """
@@ -49,6 +50,7 @@ from tests.priority_members import Members
 
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("id", "ts", "te", "k", "v", "p")])
 VALIDITY = ("from", "to")
+IDLE_AFTER = 10
 Row = dict[str, Any]
 
 
@@ -69,9 +71,14 @@ class PriorityCase:
     when: Callable[[Row], int] | None = None  # the time of a result that has no validity
     loops: Callable[[dict[str, list[Row]]], Counter[tuple]] | None = None
 
+    @property
+    def timer(self) -> bool:
+        """Whether time passes after the last rows."""
+        return self.seed % 3 == 1
+
     def leaving(self, **options: Any) -> Leaving:
-        names = VALIDITY if self.validity else None
-        return Leaving(validity=names, emit=self.emit, buckets=self.buckets, **options)  # type: ignore[arg-type]
+        names, idle = VALIDITY if self.validity else None, IDLE_AFTER if self.timer else None
+        return Leaving(validity=names, emit=self.emit, buckets=self.buckets, idle_after=idle, **options)  # type: ignore[arg-type]
 
     def plan(self) -> PhysicalPlan:
         """How it runs."""
@@ -306,7 +313,8 @@ class Ordered(Troubled):
     def _stage(self, number: int, bucket: int) -> RunningStage:
         running = super()._stage(number, bucket)
         if isinstance(running.config.outlet.way, ToUser) and "take" not in vars(running):
-            running.take, running.end = self._seen(running.take), self._seen(running.end)  # type: ignore[method-assign]
+            for name in ("take", "tick", "end"):
+                setattr(running, name, self._seen(getattr(running, name)))
         return running
 
     def _seen(self, method: Callable[..., Iterator[Packet]]) -> Callable[..., Iterator[Packet]]:
@@ -363,7 +371,8 @@ def run(case: PriorityCase) -> int:
         for row, times in expected.items():
             ids[row[0], row[4], *row[-2:]] += times
         assert ids == case.loops(case.rows), "the batch differs from plain loops"
-    running = Ordered(case.plan(), rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
+    plan = case.plan()
+    running = Ordered(plan, rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
     members = Members(
         case.tree(True), tuple(names), case.batches, case.new_priority, lambda row: times_of(case, row)[0]
     )
@@ -373,6 +382,15 @@ def run(case: PriorityCase) -> int:
         assert running.figure("late") == 0, "a row was taken for late"
         members.check(leaving, number)
         left += leaving
+    # What a stage that was taken for idle lets go afterwards is late for the next one, and the end lets it go.
+    if case.timer and len(plan.stages) == 1:
+        # The first time it looks at the clock, the second it finds that nothing has come since.
+        for clock in (0, IDLE_AFTER + 1):
+            leaving = list(running.tick(clock))
+            members.check(leaving, len(case.batches) - 1)
+            late = [row for each in leaving for row in each.to_pylist() if row["priority"] > 0]
+            assert not (late and members.at_once), f"urgent results have waited for a timer: {late[:2]}"
+            left += leaving
     members.check(last := list(running.end()), len(case.batches))
     left += last
     got = counted(left)

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.asking import registry
+from benchmarks.digest import Digest
 from benchmarks.errors import BenchmarkError, UnequalResultsError
 from benchmarks.priority_lanes import report, task
 from benchmarks.priority_lanes.arrivals import (
@@ -31,6 +32,11 @@ from benchmarks.priority_lanes.model import DRAWS, Load, Policy, drawn, modelled
 from benchmarks.priority_lanes.overload import FREE_RUN, LANES_RUN, LIMITED_RUN, Calibration, Outcome
 from benchmarks.priority_lanes.waits import Came, LaneBatch, LaneRun, check_same, percentile
 from streamjoin.cli import app
+from streamjoin.spark.stored import bucket
+from streamjoin.spark.stored.blob_cache import cache_root
+from tests.plane import own_cache
+
+__all__ = ["own_cache"]
 
 
 class TestArrivals:
@@ -246,22 +252,68 @@ class TestOutcome:
 
 
 def test_urgent_results_of_a_task_leave_before_the_others_and_nothing_else_changes() -> None:
-    outcome = task.measure(task.Effort(rows=3_000, share=0.05, batches=3, rounds=1), lambda _: None)
-    plain, waves = outcome.left[task.PLAIN], outcome.left[task.WAVES]
-    assert plain.digest == waves.digest
-    assert waves.digest.count > 0
-    assert len(waves.shares) > 0
-    assert not len(plain.shares)
+    outcome = task.measure(task.Effort(rows=3_000, share=0.05, batches=4, rounds=1), lambda _: None)
+    plain, waves = outcome.took[task.PLAIN], outcome.took[task.WAVES]
+    assert [each.digest for each in plain] == [each.digest for each in waves]
+    assert task.total(waves).count == sum(each.digest.count for each in waves) > 0
+    assert all(each.left for each in waves)
+    assert not any(each.left for each in plain)
+    for each in plain + waves:
+        assert 0 < each.saving < each.task
+        assert 0 < each.joins < each.task - each.saving
+    for whole in task.WHOLES:
+        assert 0 < min(outcome.last(whole)) <= max(outcome.last(whole)) < 1
+    assert outcome.last("task") < outcome.last("without saving")
     assert [verdict.target for verdict in outcome.verdicts] == [0.6, 1.1]
-    late = replace(outcome, left={**outcome.left, task.WAVES: replace(waves, shares=np.array([0.1, 0.7]))})
-    assert not late.verdicts[0].met
-    assert outcome.to_json()["left"]["waves"]["marks"].keys() == {"mean", "p50", "p90", "p99", "last"}
+    told = outcome.to_json()
+    assert told["marks"]["task"].keys() == {"mean", "p50", "p90", "p99", "last", "latest"}
+    assert told["marks"].keys() == {"task", "without saving", "joins"}
+    assert len(told["costs"]) == len(told["left"]["plain"]["saving"]) == 2
+    assert len(task.table_of(outcome).rows) == 6
+
+
+def took(seconds: float, *left: float) -> task.Took:
+    """A task in which each result leaves at this second; a tenth of it is saving, and half are joins."""
+    return task.Took(seconds, seconds / 10, seconds / 2, tuple((at, at / 2, 1) for at in left), Digest(1, 1, 1, 1))
+
+
+def test_of_a_task_counts_the_median_of_micro_batches_each_beside_itself() -> None:
+    waves = [took(10, 1, 5), took(11, 1, 5.5), took(22, 2, 20)]
+    outcome = task.Outcome(task.QUICK, {task.PLAIN: [took(10), took(10), took(10)], task.WAVES: waves})
+    assert outcome.last() == pytest.approx([0.5, 0.5, 20 / 22])
+    assert outcome.last("without saving")[0] == pytest.approx(5 / 9)
+    assert outcome.last("joins")[0] == pytest.approx(0.5)
+    left, cost = outcome.verdicts
+    assert (left.measured, left.met) == (pytest.approx(0.5), True), "not what the noisiest one says"
+    assert "the latest of 3 micro-batches at 91%" in left.text
+    assert (cost.measured, cost.met) == (pytest.approx(1.1), True)
+    late = task.Outcome(task.QUICK, {task.PLAIN: [took(10)] * 2, task.WAVES: [took(12, 8)] * 2})
+    assert [verdict.met for verdict in late.verdicts] == [False, False]
 
 
 def test_a_task_that_gives_other_results_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    batches = task.micro_batches(1_000, 0.05, 2)
-    monkeypatch.setattr(task, "WARM", 0)
-    real, lossy = task.run, batches[:1]
-    monkeypatch.setattr(task, "run", lambda how, _: real(how, lossy if how == task.WAVES else batches))
+    real = task.Way.take
+
+    def lossy(self: task.Way, batch: dict[str, pa.Table]) -> task.Took:
+        return real(self, batch if self.bucket.urgent is None else {name: batch[name].slice(2_000) for name in batch})
+
+    monkeypatch.setattr(task.Way, "take", lossy)
     with pytest.raises(UnequalResultsError, match="priorities changed the results"):
-        task.measure(task.Effort(rows=1_000, batches=2, rounds=1), lambda _: None)
+        task.measure(task.Effort(rows=3_000, batches=4, rounds=1), lambda _: None)
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_task_leaves_nothing_on_its_host() -> None:
+    before = set(bucket._remembered)
+    task.measure(task.Effort(rows=500, batches=2, rounds=1), lambda _: None)
+    assert not list(cache_root().iterdir())
+    assert set(bucket._remembered) <= before
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_task_whose_state_was_forgotten_is_not_measured() -> None:
+    way, effort = task.Way(task.PLAIN), task.Effort(rows=500)
+    way.take(task.micro_batch(effort, 0))
+    bucket._remembered.clear()
+    with pytest.raises(BenchmarkError, match="forgotten between micro-batches"):
+        way.take(task.micro_batch(effort, 1))

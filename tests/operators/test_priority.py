@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,10 @@ from streamjoin.plan.relation import Aggregation, Join, Relation, Stream, stream
 from streamjoin.plan.stored import to_stored
 from streamjoin.plan.tasks import SourceTask, Urgency
 from streamjoin.runtime import fragment
-from streamjoin.state import Batch, Matching
+from streamjoin.runtime.packets import Packet
+from streamjoin.runtime.stage import RunningStage
+from streamjoin.state import Batch, Matching, SweepArea
+from streamjoin.state.view import View
 from tests.in_process import Troubled, plan_of
 from tests.interpreter import InProcess
 from tests.operators.document_join import Element, Result, by_loops, document_join
@@ -47,8 +51,33 @@ def test_simulator_urgent_results_that_go_straight_on_change_nothing_either(monk
         simulate(seed)
 
 
+def test_in_the_simulator_timers_let_results_go_and_few_rows_meet_urgent_ones_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: Counter[str] = Counter()
+
+    def tick(self: RunningStage, *args: Any, **options: Any) -> Iterator[Packet]:
+        for packet in real_tick(self, *args, **options):
+            seen["let go by a timer"] += packet.kind == "final"
+            yield packet
+
+    def may_meet(self: View, rows: Batch) -> Batch | None:
+        few = real_may_meet(self, rows)
+        seen["few rows first"] += few is not None
+        return few
+
+    real_tick, real_may_meet = RunningStage.tick, View.may_meet_urgent
+    monkeypatch.setattr(RunningStage, "tick", tick)
+    monkeypatch.setattr(View, "may_meet_urgent", may_meet)
+    for seed in range(1, 60, 3):
+        simulate(seed)
+    assert seen["let go by a timer"] > 10
+    assert seen["few rows first"] > 10
+
+
 def test_the_simulator_draws_what_it_is_about() -> None:
     cases = [draw(seed) for seed in range(240)]
+    assert sum(case.timer and case.emit == "ordered" for case in cases) > 30
     assert {case.kind for case in cases} == {"join", "interval", "as of", "chosen", "many", "nested"}
     assert sum(case.emit == "ordered" for case in cases) > 100
     assert sum((row["p"] or 0) > 0 for case in cases for rows in case.rows.values() for row in rows) > 1000
@@ -155,6 +184,44 @@ def test_urgent_pairs_are_made_before_the_others_and_leave_at_once_though_others
     eager = TemporalJoin(Matching(None, ()), (IDS, IDS)).build()
     list(eager.on_batch(0, batch([(1, 1, 9, 0), (2, 2, 9, 7), (3, 3, 9, 0)])))
     assert ids_of(eager.on_batch(1, batch([(4, 4, 9, 0)]))) == [[2], [1, 3]]
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right"])
+def test_few_of_many_rows_meet_urgent_ones_before_the_others_meet_anybody(how: Any) -> None:
+    groups = np.arange(60) % 20
+    kept = Batch(pa.table({"id": np.arange(60)}), np.zeros(60, np.int64), np.full(60, 9), groups)
+    urgent = replace(kept.take(groups == 7), priority=np.full(3, 5))
+    join = TemporalJoin(Matching(None, ()), (IDS, IDS), how=how).build()
+    for rows in (urgent, kept.take(groups != 7)):
+        list(join.on_batch(1, rows))
+    outputs = [each for each in join.on_batch(0, kept) if isinstance(each, Results)]
+    hurried = [each.priority is not None and bool((each.priority > 0).all()) for each in outputs]
+    assert hurried == sorted(hurried, reverse=True), "urgent ones first"
+    found = Counter((one, two) for each in outputs for one, two in zip(*_ids(each), strict=True))
+    assert found == Counter((one, two) for one in range(60) for two in range(60) if one % 20 == two % 20)
+    assert sum(len(each) for each, urgent in zip(outputs, hurried, strict=True) if urgent) == 9
+    assert len(join.areas[0].kept) == 1, "all of them are one run"
+
+
+def _ids(results: Results) -> list[list[int]]:
+    return [results.payload[name].to_pylist() for name in ("0.id", "1.id")]
+
+
+def test_whoever_may_meet_urgent_rows_is_found_by_groups_alone_and_only_where_they_are_few() -> None:
+    matching = Matching(None, ())
+    area, groups = SweepArea(matching), np.arange(40)
+    rows = Batch(pa.table({"id": groups}), groups, groups + 9, groups)
+    assert area.view().may_meet_urgent(rows) is None, "nobody is there"
+    area.insert(matching.sorted_run(rows))
+    assert area.view().may_meet_urgent(rows) is None, "nobody is urgent"
+    area.insert(matching.sorted_run(replace(rows.take(groups < 3), priority=np.full(3, 1))))
+    few = area.view().may_meet_urgent(rows)
+    assert few is not None
+    assert few.group.tolist() == [0, 1, 2]
+    assert area.view().may_meet_urgent(rows.take(groups < 4)) is None, "most of them"
+    run = matching.sorted_run(rows)
+    parts = [sum(len(each.mine) for each in area.view().probe(run, urgent=which)) for which in (True, False, None)]
+    assert parts == [3, 40, 43]
 
 
 def test_rows_without_priorities_have_no_column_of_them() -> None:

@@ -24,6 +24,8 @@ import pytest
 from streamjoin import errors
 from streamjoin.errors import CallError, EvaluationError, UnknownColumnError, UnsupportedError
 from streamjoin.plan.expression import Expression
+from streamjoin.plan.lowering.joining import ExpressionTest
+from streamjoin.state import Batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -671,6 +673,15 @@ FAIL = [
 def test_overflow_and_division_by_zero_fail(text: str, reason: str) -> None:
     with pytest.raises(EvaluationError, match=reason):
         in_the_subset(text).evaluate(tables())
+
+
+def test_what_fails_while_joining_is_called_as_it_was_written() -> None:
+    one, two = (pa.schema([(f"{number}.k", pa.int64()), (f"{number}.a b", pa.int64())]) for number in (0, 1))
+    test = ExpressionTest("1 / (`0.k` - `0.k`) > `1.k` + `1.a b`", (one, two))
+    rows = [np.zeros(1, np.int64), np.ones(1, np.int64), np.zeros(1, np.int64)]
+    a, b = (Batch(pa.table([[1], [1]], schema=schema), *rows) for schema in (one, two))
+    with pytest.raises(EvaluationError, match=r"the expression '1 / \(l.k - l.k\) > r.k \+ r.`a b`' has no value"):
+        test.holds(a, np.array([0]), b, np.array([0]))
 
 
 def test_differential_what_fails_here_fails_in_spark(spark: SparkSession) -> None:

@@ -16,7 +16,7 @@ from streamjoin.operators.contract import Context, Footprint
 from streamjoin.operators.row_window import in_order
 from streamjoin.runtime import fragment as fragments
 from streamjoin.runtime.binding import RowBinding
-from streamjoin.runtime.fragment import KEEP, Entry, Fragment, Inner, Node
+from streamjoin.runtime.fragment import KEEP, UNBOUNDED, Entry, Fragment, Held, Inner, Node, Room
 from streamjoin.state import Batch, Ends, Snapshot
 from tests.state.making import batch, ids
 from tests.state.storing import Store
@@ -35,6 +35,7 @@ class Recording:
     progress: int = 0
     figures: dict[str, int] = field(default_factory=lambda: {"ghosts": 1})
     footprint: Footprint = Footprint(2, 80, 1)  # noqa: RUF009
+    areas: int = 0
 
     def build(self, context: Context) -> Recording:
         return Recording(self.name, self.log, context)
@@ -148,11 +149,11 @@ class Ranking(Recording):
                 yield Results(part.payload, part.ts, part.te, priority=own)
 
 
-def waves(log: LOG) -> Fragment:
+def waves(log: LOG, room: Room = UNBOUNDED) -> Fragment:
     """Three operators, one above the other, each with an input of its own."""
     nodes = [Node(Ranking("0", log), (Entry(0),), NAMES)]
     nodes += [Node(Ranking(f"{n}", log), (Inner(n - 1, RowBinding(NAMES)), Entry(n)), NAMES) for n in (1, 2)]
-    return Fragment(nodes, 0, prioritised=True)
+    return Fragment(nodes, 0, room, prioritised=True)
 
 
 def rows_of(numbers: list[int], priority: int | None = None) -> Batch:
@@ -160,11 +161,11 @@ def rows_of(numbers: list[int], priority: int | None = None) -> Batch:
     return rows if priority is None else replace(rows, priority=np.full(len(rows), priority))
 
 
-def in_waves(log: LOG) -> list[int]:
+def in_waves(log: LOG, room: Room = UNBOUNDED) -> list[int]:
     """The ids that leave, in order, of a micro-batch that brings rows to all three."""
     urgent = {0: rows_of([1, 3, 5], 5), 1: rows_of([11, 13], 5), 2: rows_of([21], 5)}
     others = {0: rows_of([2, 7, 4, 9, 6]), 1: rows_of([12, 17, 14]), 2: rows_of([22, 24])}
-    left = waves(log).run(others, {}, [5, 5, 5], urgent)
+    left = waves(log, room).run(others, {}, [5, 5, 5], urgent)
     return [number for each in left for number in ids(each.payload)]
 
 
@@ -196,6 +197,26 @@ def test_many_urgent_results_do_not_wait_for_the_end_of_a_turn(monkeypatch: pyte
     assert straight[:4] == [
         ("0", "rows", 0, [1, 3, 5]), ("1", "rows", 0, [1, 3]), ("2", "rows", 0, [1]), ("2", "rows", 0, [3])
     ]  # fmt: skip
+
+
+def test_results_that_wait_go_on_when_they_are_an_eighth_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = [0]
+
+    def add(self: Held, results: Results) -> int:
+        found = real(self, results)
+        most.append(found - results.nbytes)  # what had waited before
+        return found
+
+    real = Held.add
+    monkeypatch.setattr(Held, "add", add)
+    wanted = sorted(in_waves([]))
+    unlimited, one = max(most), rows_of([2]).nbytes
+    most.clear()
+    straight: LOG = []
+    assert sorted(in_waves(straight, Room(memory=8 * one))) == wanted
+    assert max(most) < one < unlimited
+    heard = [entry[3] for entry in straight if entry[:3] == ("1", "rows", 0)]
+    assert [2, 4] in heard, "in the pieces in which they were made: 6 has come by itself"
 
 
 class Mixing(Ranking):

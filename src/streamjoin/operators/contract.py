@@ -149,9 +149,7 @@ class JoinTerms:
 
 
 class Configuration(ABC):
-    """What an operator is to do."""
-
-    # `passes`, where it has no areas: whether it lets its rows go on as they come.
+    """What an operator is to do: a frozen value."""
 
     @property
     @abstractmethod
@@ -166,6 +164,11 @@ class Configuration(ABC):
     def areas(self) -> int:
         """How many sweep areas it has, which share what it may use of memory."""
         return 0
+
+    @property
+    def passes(self) -> bool:
+        """Of one without areas, whether it lets its rows go on as they come, piece by piece. Most wait for them all."""
+        return False
 
     @property
     def terms(self) -> JoinTerms | None:

@@ -58,6 +58,7 @@ from streamjoin.operators.urgency import NewPriority, lowered, taken, urgent_fir
 from streamjoin.state import Batch, Decided, Ends, Kept, Matching, PendingEnds, SweepArea
 from streamjoin.state.batch import Indices, Priorities
 from streamjoin.state.holders import NO_HOLDER
+from streamjoin.state.view import View
 
 # Arrow's text and bytes end at two gigabytes in one column.
 RESULT_BYTES: Final = 256 << 20
@@ -155,8 +156,21 @@ class RunningTemporalJoin(RunningAreaJoin):
             yield from self._hopeless(number, hopeless)
         if not len(batch):
             return
-        mine = self.areas[number].newcomer(self.config.matching.sorted_run(batch))
-        for meeting in self.areas[1 - number].probe(mine.run, number, living="join" in self.config.late):
+        theirs = self.areas[1 - number].view()
+        # A few of many may meet urgent ones, before the others are even sorted; not of tracked rows, which are marked.
+        few = None if batch.priority is not None or self.config.tracked[number] else theirs.may_meet_urgent(batch)
+        if few is not None and len(few):
+            yield from self._probe(number, self._newcomer(number, few), theirs, urgent=True)
+        mine = self._newcomer(number, batch)
+        yield from self._probe(number, mine, theirs, urgent=None if few is None else False)
+        self.areas[number].insert(mine)
+
+    def _newcomer(self, number: int, batch: Batch) -> Kept:
+        return self.areas[number].newcomer(self.config.matching.sorted_run(batch))
+
+    def _probe(self, number: int, mine: Kept, theirs: View, *, urgent: bool | None) -> Iterator[Output]:
+        """Rows of an input find others, urgent ones first; or only some of them (see `View.probe`)."""
+        for meeting in theirs.probe(mine.run, number, living="join" in self.config.late, urgent=urgent):
             pair, indices = (mine, meeting.kept), (meeting.mine, meeting.theirs)
             if number == 1:
                 pair, indices = pair[::-1], indices[::-1]
@@ -164,7 +178,6 @@ class RunningTemporalJoin(RunningAreaJoin):
             for wave, ranked in urgent_first(self._priority_of(pair, i, j)):
                 for some in in_portions(pair, (i[wave], j[wave]), self.context.result_bytes(RESULT_BYTES)):
                     yield from self._met(pair, some, ranked=ranked)
-        self.areas[number].insert(mine)
 
     def _priority_of(self, pair: tuple[Kept, Kept], i: Indices, j: Indices) -> Priorities | None:
         return self._priority([taken(pair[0].run.rows, i), taken(pair[1].run.rows, j)], len(i))

@@ -10,7 +10,9 @@ What it does not do: check that the text is correct. It has been parsed before. 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from streamjoin.plan.expression import literals
 from streamjoin.plan.expression.lexer import Token, tokens
@@ -18,6 +20,7 @@ from streamjoin.plan.expression.sqltypes import INTEGERS
 from streamjoin.plan.expression.tree import Outside
 from streamjoin.plan.expression.variables import is_variable, lambdas, renamed
 
+_PLAIN_NAME: Final = re.compile(r"\w+")
 _OPEN, _CLOSE = ("(", "["), (")", "]")
 _COMPARISONS = ("=", "==", "<", "<=", ">", ">=", "<>", "!=", "<=>")
 _USEFUL = {"=": "=", "==": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -33,6 +36,15 @@ def quoted(name: str) -> str:
     '`R.x`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def readable(name: str) -> str:
+    """The name of a column as people write it: in backquotes only where it needs them.
+
+    >>> readable("x"), readable("a b")
+    ('x', '`a b`')
+    """
+    return name if _PLAIN_NAME.fullmatch(name) else quoted(name)
 
 
 def column_places(pieces: Sequence[Token]) -> list[int]:

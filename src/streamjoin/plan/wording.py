@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, Validity
-from streamjoin.plan.condition import column_places, one_column, quoted, substituted
+from streamjoin.plan.condition import column_places, one_column, quoted, readable, substituted
 from streamjoin.plan.expression.lexer import tokens
 from streamjoin.plan.physical import Compute, Computed, Edge, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.runtime.binding import RowBinding
@@ -33,7 +33,6 @@ _UNITS: Final = (
     ("ms", 1_000),
     ("us", 1),
 )
-_PLAIN_NAME: Final = re.compile(r"\w+")
 _ADDED: Final = re.compile(re.escape(HIDDEN) + r"c(\d+)")  # a column that a call has added to a frame
 
 
@@ -143,8 +142,7 @@ def as_written(plan: PhysicalPlan, text: str) -> str:
         name = piece.name or ""
         side = next((side for side, each in enumerate(numbered) if name.startswith(each)), None)
         if side is not None:
-            own = bare_name(plan, name)
-            own = own if _PLAIN_NAME.fullmatch(own) else quoted(own)
+            own = readable(bare_name(plan, name))
             written += [text[at : piece.start], f"{'lr'[side]}.{own}" if len(numbered) == 2 else own]
             at = piece.end
     return "".join([*written, text[at:]])

@@ -12,14 +12,15 @@ in memory as a whole, unless somebody holds it back.
 With priorities a micro-batch passes in waves. First its urgent rows, through all nodes. Then the others, node by node:
 after a node's turn what is urgent of its results passes all nodes above, the rest waits for its reader's turn. Ends and
 progress come last. What waits goes on in few large batches: each small one would be sorted, looked up in all that is
-kept, and kept as a run of its own that everybody who comes has to look into.
+kept, and kept as a run of its own that everybody who comes has to look into. Where memory is limited they go on before
+the reader's turn when they have become many: an eighth of the fragment's memory for each reader.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -114,6 +115,36 @@ class Node:
         return replace(results, payload=table)
 
 
+@dataclass
+class Held:
+    """Results that wait for their reader."""
+
+    results: list[Results] = field(default_factory=list)
+    nbytes: int = 0
+
+    def add(self, results: Results) -> int:
+        """Some more; how many bytes all of them have."""
+        self.results.append(results)
+        self.nbytes += results.nbytes
+        return self.nbytes
+
+    def pieces(self) -> Iterator[Results]:
+        """All of them, in pieces of about `RESULT_BYTES`: one large batch is joined sooner than many."""
+        piece: list[Results] = []
+        size = 0
+        for results in self.results:
+            if piece and size + results.nbytes > RESULT_BYTES:
+                yield Results.concat(piece)
+                piece, size = [], 0
+            piece.append(results)
+            size += results.nbytes
+        if piece:
+            yield Results.concat(piece)
+
+
+Holding = dict[tuple[int, int], Held]  # by their reader: a node, and which of its inputs
+
+
 class Fragment:
     """A fragment at work. The last node's results leave it."""
 
@@ -130,8 +161,9 @@ class Fragment:
             if isinstance(feed, Inner)
         }
         self.ends: dict[tuple[int, int], list[Ends]] = defaultdict(list)
-        self.urgent: dict[tuple[int, int], list[Results]] = defaultdict(list)  # by their reader, until a turn ends
-        self.waiting: dict[tuple[int, int], list[Results]] = defaultdict(list)  # the others, for their reader's turn
+        self.urgent: Holding = defaultdict(Held)  # until a turn ends
+        self.waiting: Holding = defaultdict(Held)  # the others, for their reader's turn
+        self.most = None if room.memory is None else max(1, room.memory // 8)  # bytes of those that wait for a reader
 
     def run(
         self,
@@ -208,9 +240,9 @@ class Fragment:
             yield from self._go_on(reader, self.urgent)
             reader = self.readers.get(reader[0])
 
-    def _go_on(self, reader: tuple[int, int], held: dict[tuple[int, int], list[Results]]) -> Iterator[Output]:
+    def _go_on(self, reader: tuple[int, int], held: Holding) -> Iterator[Output]:
         """Results that were held for a reader go on to it."""
-        for results in _in_pieces(held.pop(reader, [])):
+        for results in held.pop(reader, Held()).pieces():
             yield from self._read(reader, results)
 
     def _read(self, reader: tuple[int, int], results: Results) -> Iterator[Output]:
@@ -235,25 +267,30 @@ class Fragment:
             if reader is None:
                 yield output
             elif isinstance(output, Results):
-                if not self.prioritised:
+                if self.prioritised:
+                    yield from self._hold(reader, output)
+                else:
                     yield from self._read(reader, output)
-                elif self._hold(reader, output):
-                    yield from self._go_on(reader, self.urgent)
             else:
                 assert isinstance(output, Ends), "rows that other buckets decide about leave by the last node"
                 self.ends[reader].append(output)
 
-    def _hold(self, reader: tuple[int, int], results: Results) -> bool:
-        """Let results wait for their reader, urgent ones apart; whether those have become many."""
+    def _hold(self, reader: tuple[int, int], results: Results) -> Iterator[Output]:
+        """Let results wait for their reader, urgent ones apart; those that have become many go on."""
         if results.priority is None:
-            self.waiting[reader].append(results)
-            return False
-        urgent, others = results.split(results.priority > 0)
-        if len(others):  # to whom it may concern, none of them is urgent: an area keeps them apart from those that are
-            self.waiting[reader].append(replace(others, priority=None))
-        if len(urgent):
-            self.urgent[reader].append(urgent)
-        return sum(each.nbytes for each in self.urgent[reader]) >= URGENT_BYTES
+            others = results
+        else:
+            urgent, others = results.split(results.priority > 0)
+            # To whom it may concern, none of the others is urgent: an area keeps them apart from those that are.
+            others = replace(others, priority=None)
+            most = URGENT_BYTES if self.most is None else min(URGENT_BYTES, self.most)
+            if len(urgent) and self.urgent[reader].add(urgent) >= most:
+                yield from self._go_on(reader, self.urgent)
+        if len(others):
+            waiting = self.waiting[reader].add(others)
+            if self.most is not None and waiting >= self.most:
+                yield from self._go_on(reader, self.urgent)
+                yield from self._go_on(reader, self.waiting)
 
     # -- what is known and kept ----------------------------------------------------------------------------------------
 
@@ -306,17 +343,3 @@ class Fragment:
         """The inverse of `snapshots`."""
         for operator, snapshot in zip(self.operators, snapshots, strict=True):
             operator.restore(snapshot)
-
-
-def _in_pieces(waiting: Sequence[Results]) -> Iterator[Results]:
-    """Results that have waited, in pieces of about `RESULT_BYTES`: one large batch is joined sooner than many."""
-    piece: list[Results] = []
-    size = 0
-    for results in waiting:
-        if piece and size + results.nbytes > RESULT_BYTES:
-            yield Results.concat(piece)
-            piece, size = [], 0
-        piece.append(results)
-        size += results.nbytes
-    if piece:
-        yield Results.concat(piece)

@@ -17,8 +17,9 @@ that sleep, or that bring only urgent rows, is known to sleep as well.
 
 from __future__ import annotations
 
+import datetime
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -322,6 +323,17 @@ def _late_row(channel: RunningChannel, late: Batch) -> LateRowError:
     row = {name.removeprefix(channel.config.prefix): value for name, value in first[0].items()}
     return LateRowError(
         f"{channel.config.label} brought {len(late)} row(s) behind its progress "
-        f"{channel.config.axis.moment(channel.told)}, the first is {row}",
+        f"{channel.config.axis.moment(channel.told)}, the first is {in_words(row)}",
         hint='allow more lateness, or choose late="drop", "output" or "join"',
     )
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """A row for people: times as they are written, not as Python makes them.
+
+    >>> in_words({"id": 5, "ts": datetime.datetime(2024, 1, 1, 10, 30), "note": "late"})
+    "{'id': 5, 'ts': 2024-01-01 10:30:00, 'note': 'late'}"
+    """
+    times = (datetime.date, datetime.time, datetime.timedelta)  # a datetime is a date
+    told = (f"{name!r}: {value if isinstance(value, times) else repr(value)}" for name, value in row.items())
+    return f"{{{', '.join(told)}}}"

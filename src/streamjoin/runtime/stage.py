@@ -69,7 +69,7 @@ class Stage:
         if self.memory is None or self.prioritised or not self.complete:
             return False
         entered = [node for node in self.nodes if any(isinstance(feed, Entry) for feed in node.feeds)]
-        return all(node.areas or getattr(node.config, "passes", False) for node in entered)
+        return all(node.areas or node.config.passes for node in entered)
 
     def build(self, bucket: int, scratch: str | None = None) -> RunningStage:
         """The stage in one bucket, empty; `scratch` is a folder for state that does not fit into its memory."""

@@ -1,6 +1,6 @@
 """What lies in an area at one moment, for others to look at: runs by number, which do not change.
 
-    probe     a run of another input finds its pairs, run by run
+    probe     a run of another input finds its pairs, run by run; before it is a run, who could find urgent rows
     living    which rows have not been removed
     parted    places that were found, run by run
     payload   the payload at places that were found, in any order
@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.algebra.interval import NEVER, Mask
-from streamjoin.state.batch import Indices
+from streamjoin.kernels import rows_of_common_groups
+from streamjoin.state.batch import Batch, Indices
 from streamjoin.state.kept import Kept
 from streamjoin.state.matching import Matching
 from streamjoin.state.run import Run
@@ -47,15 +48,26 @@ class View:
     def __len__(self) -> int:
         return len(self.runs)
 
-    def probe(self, run: Run, side: int = 0, *, living: bool = False, by: Matching | None = None) -> Iterator[Meeting]:
+    def probe(
+        self,
+        run: Run,
+        side: int = 0,
+        *,
+        living: bool = False,
+        by: Matching | None = None,
+        urgent: bool | None = None,
+    ) -> Iterator[Meeting]:
         """Whom the rows of a run find here, chunk by chunk; first in the runs in which urgent rows are.
 
         `side`: on which side of the matching the run stands, 0 or 1. `living`: rows of the run may lie behind progress,
         and must not find who has been removed; others cannot. `by`: another way to find pairs than the area's own.
+        `urgent`: only in the runs of `may_meet_urgent`, or only in the others.
         """
         matching = self.matching if by is None else by
         numbered = sorted(enumerate(self.runs, self.first), key=_whom_first)
         for number, kept in numbered:
+            if urgent is not None and urgent is not _at_hand(kept):
+                continue
             if isinstance(kept.run, SpilledRun):
                 found = spilled_pairs(matching, run, kept.run, side)
             else:
@@ -75,6 +87,16 @@ class View:
             masks.append(np.ones(len(kept.run), np.bool_) if some is None else some)
         return np.concatenate(masks)
 
+    def may_meet_urgent(self, batch: Batch) -> Batch | None:
+        """Those rows of a batch that could find somebody in runs in memory in which urgent rows are; None where there
+        is no such run, or where they are not few. By their groups alone, so that nothing need be sorted for it.
+        """
+        urgent = [kept.run.rows.group for kept in self.runs if _at_hand(kept)]
+        if not urgent:
+            return None
+        few, _ = rows_of_common_groups([batch.group, np.concatenate(urgent)])
+        return batch.take(few) if 2 * len(few) <= len(batch) else None
+
     def parted(self, number: Indices) -> Iterator[tuple[Kept, Indices]]:
         """Of places in runs with these numbers: each run that is among them, and which places are in it."""
         for each, kept in enumerate(self.runs, self.first):
@@ -93,6 +115,11 @@ class View:
         back = np.empty(len(number), np.int64)
         back[np.concatenate(places)] = np.arange(len(number))
         return pa.concat_tables(found).take(pa.array(back))
+
+
+def _at_hand(kept: Kept) -> bool:
+    """Whether urgent rows are in a run, which is in memory."""
+    return kept.run.rows.priority is not None and not isinstance(kept.run, SpilledRun)
 
 
 def _whom_first(numbered: tuple[int, Kept]) -> tuple[bool, bool]:

@@ -105,11 +105,14 @@ class Expression:
         >>> expression.spark_sql(lambda number, column: f"{column} {number}")
         'upper(`a 0`) = `s 1`.x'
         """
+        return self.rewritten(lambda number, column: f"`{rename(number, column).replace('`', '``')}`")
+
+    def rewritten(self, write: Callable[[int, str], str]) -> str:
+        """The same text, with each column replaced by what `write(input, column)` says."""
         pieces = tokens(self.text)
         written, at = [], pieces[0].start
         for one in self.references:
-            name = rename(one.input, one.column).replace("`", "``")
-            written += [self.text[at : one.start], f"`{name}`"]
+            written += [self.text[at : one.start], write(one.input, one.column)]
             at = one.end
         # Up to the last token only: a comment behind it would swallow what a caller writes after the expression.
         return "".join([*written, self.text[at : pieces[-1].end]])
@@ -123,11 +126,13 @@ class Expression:
         """
         return self.refusal
 
-    def evaluate(self, tables: Sequence[pa.Table], rows: int | None = None) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def evaluate(
+        self, tables: Sequence[pa.Table], rows: int | None = None, *, called: str | None = None
+    ) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Where it is TRUE (neither FALSE nor NULL): row by row over tables of equal length, one per input.
 
         A table without columns has no length of its own: it is taken to be as long as the others. Where all may be
-        without, `rows` says how many rows there are.
+        without, `rows` says how many rows there are. `called`: what errors call it, if not by its text.
 
         >>> rows = pa.schema({"a": pa.int64()})
         >>> less = Expression.parse("l.a < r.a", [rows, rows])
@@ -149,7 +154,7 @@ class Expression:
                 hint="row n of every table belongs to pair n: take the rows of both sides first",
             )
         length = lengths.pop() if lengths else max((table.num_rows for table in tables), default=0)
-        return evaluate.evaluate(self.tree, self.text, tables, length)
+        return evaluate.evaluate(self.tree, called or self.text, tables, length)
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"

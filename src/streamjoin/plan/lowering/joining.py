@@ -15,6 +15,7 @@ from streamjoin.algebra.interval import Mask
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators.lateness import LateRows
 from streamjoin.operators.urgency import NewPriority
+from streamjoin.plan.condition import quoted, readable
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.lowering.predicates import Sides
 from streamjoin.plan.types import Fields, arrow_schema
@@ -87,10 +88,25 @@ class ExpressionTest:
     def holds(self, a: Batch, i: Indices, b: Batch, j: Indices) -> Mask:
         sides = zip(self.expression.columns(), (a.payload, b.payload), (i, j), strict=True)
         members = [payload.select(columns).take(pa.array(rows)) for columns, payload, rows in sides]
-        return np.asarray(self.expression.evaluate(members, rows=len(i)), np.bool_)
+        return np.asarray(self.expression.evaluate(members, rows=len(i), called=self.as_written), np.bool_)
+
+    @cached_property
+    def as_written(self) -> str:
+        """The condition as its user wrote it: columns of two numbered inputs are those of l and r."""
+        return self.expression.rewritten(_as_written)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "schemas": self.schemas}  # it is read again where it is needed
+
+
+def _as_written(number: int, column: str) -> str:
+    """A column of an input.
+
+    >>> _as_written(0, "0.k"), _as_written(1, "1.a b"), _as_written(1, "R.k")
+    ('l.k', 'r.`a b`', '`R.k`')
+    """
+    own = column.removeprefix(f"{number}.")
+    return quoted(column) if own == column else f"{'lr'[number]}.{readable(own)}"
 
 
 def payload_of(sides: Sides, number: int, needed: frozenset[str]) -> Fields:
