@@ -33,7 +33,8 @@ from tests.plan.trees import lowered, stream
 
 COUNT = (Aggregate("count", None, "n"),)
 COLLATED = Type(pa.string(), "string collate UTF8_LCASE", '"string collate UTF8_LCASE"')
-DECIMAL, STRUCT = Type(pa.decimal128(20, 2), "decimal(20,2)", ""), Type(pa.struct([("x", pa.int64())]), "struct", "")
+DECIMAL = Type(pa.decimal128(20, 2), "decimal(20,2)", '"decimal(20,2)"')
+STRUCT = Type(pa.struct([("x", pa.int64())]), "struct", '{"type":"struct","fields":[]}')
 TYPES = {
     "ts": plain_type(pa.int64()), "when": plain_type(pa.timestamp("us", "UTC")), "day": plain_type(pa.date32()),
     "k": plain_type(pa.int64()), "s": plain_type(pa.string()), "c": COLLATED, "d": DECIMAL, "o": STRUCT,
