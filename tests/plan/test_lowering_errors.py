@@ -9,9 +9,22 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Aggregate, Band, Equals, Overlaps, Predicate, Range, Rows, Similar, Validity, Within
+from streamjoin.algebra import (
+    Aggregate,
+    Band,
+    Equals,
+    NearestOf,
+    Overlaps,
+    Predicate,
+    Range,
+    Rows,
+    Similar,
+    Validity,
+    Within,
+)
 from streamjoin.errors import CallError, UnknownColumnError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
+from streamjoin.plan.physical import Collate
 from streamjoin.plan.relation import (
     Aggregation,
     AsOfJoin,
@@ -21,12 +34,14 @@ from streamjoin.plan.relation import (
     Intersection,
     IntervalJoin,
     Join,
+    NearestJoin,
     Projection,
     Relation,
     Stream,
     Union,
 )
 from streamjoin.plan.types import Field, Type, plain_type
+from streamjoin.runtime.intake import HIDDEN
 from streamjoin.state.holders import MOST_PRODUCERS
 from tests.interpreter import PlainTyping
 from tests.plan.trees import lowered, stream
@@ -35,10 +50,12 @@ COUNT = (Aggregate("count", None, "n"),)
 COLLATED = Type(pa.string(), "string collate UTF8_LCASE", '"string collate UTF8_LCASE"')
 DECIMAL = Type(pa.decimal128(20, 2), "decimal(20,2)", '"decimal(20,2)"')
 STRUCT = Type(pa.struct([("x", pa.int64())]), "struct", '{"type":"struct","fields":[]}')
+COLLATED_WITHIN = Type(pa.list_(pa.string()), "array<string collate UTF8_LCASE>",
+    '{"type":"array","elementType":"string collate UTF8_LCASE"}')  # fmt: skip
 TYPES = {
     "ts": plain_type(pa.int64()), "when": plain_type(pa.timestamp("us", "UTC")), "day": plain_type(pa.date32()),
     "k": plain_type(pa.int64()), "s": plain_type(pa.string()), "c": COLLATED, "d": DECIMAL, "o": STRUCT,
-    "v": plain_type(pa.float64()),
+    "v": plain_type(pa.float64()), "l": COLLATED_WITHIN,
 }  # fmt: skip
 
 
@@ -87,6 +104,47 @@ def test_groups_of_collated_text() -> None:
     refuse(Aggregation(typed("R"), ("R.c",), COUNT), UnsupportedError, f"GROUP BY {words}")
     refuse(Distinct(typed("R", Range(5), "ts", "c")), UnsupportedError, f"DISTINCT {words}")
     refuse(Difference(one("c"), one("c", "S")), UnsupportedError, "EXCEPT over 'a', which is string collate UTF8_LCASE")
+
+
+@pytest.mark.parametrize("kind", ["istream", "dstream", "rstream"])
+def test_streams_of_what_cannot_be_told_apart(kind: str) -> None:
+    words, one_column = "rows are told apart by their bytes here", typed("R", Range(5), "ts", "c")
+    refuse(one_column, UnsupportedError, f"{kind.upper()} over 'R.c', which is", to_stream=kind, validity=None)
+    refuse(one_column, UnsupportedError, words, to_stream=kind, validity=None)
+
+
+def test_the_least_of_collated_text() -> None:
+    for function in ("min", "max"):
+        words = f"{function} over 'R.c', which is string collate UTF8_LCASE: strings are put in order by their bytes"
+        refuse(Aggregation(typed("R"), ("R.k",), (Aggregate(function, "R.c", "x"),)), UnsupportedError, words)
+    lowered_as = lower(
+        Aggregation(typed("R"), ("R.k",), (Aggregate("count", "R.c", "x"),)),
+        {"R": SourceInfo("R", tuple(Field(name, kind) for name, kind in TYPES.items()), "R", prefix="R.")},
+        PlainTyping(),
+        Leaving(buckets=4),
+    )
+    assert lowered_as.stages, "how many there are is no matter of their order"
+
+
+def test_ties_are_not_broken_by_collated_text() -> None:
+    words = "tie_break over 'S.c', which is string collate UTF8_LCASE: strings are put in order by their bytes here"
+    events = typed("R", None), typed("S", None)
+    refuse(AsOfJoin(*events, ("R.ts", "S.ts"), tie_break=("S.c",)), UnsupportedError, words, validity=None)
+    within = Within(("R.v",), ("S.v",), 1.0)
+    nearest = NearestJoin(*events, within, NearestOf(1, tie_break=("S.c",)))
+    refuse(nearest, UnsupportedError, words, validity=None)
+
+
+def test_groups_of_a_row_window_go_by_the_collation() -> None:
+    fields = tuple(Field(name, kind) for name, kind in TYPES.items())
+    infos = {"R": SourceInfo("R", fields, "stream R", prefix="R.")}
+    plan = lower(typed("R", Rows(2, by=("k", "c")), "ts", "k", "c"), infos, PlainTyping(), Leaving(buckets=4))
+    (source,) = plan.sources
+    assert source.steps == (Collate(((HIDDEN + "by1", "c"),)),)
+    assert {each.name: each.type.arrow for each in source.hidden}[HIDDEN + "by1"] == pa.binary()
+    refuse(
+        typed("R", Rows(2, by="l")), UnsupportedError, "a row window's groups over 'l', which is array<string collat"
+    )
 
 
 def test_columns_that_are_not_there() -> None:

@@ -109,6 +109,17 @@ def test_keys_with_a_collation_can_be_made_plain_text(spark: SparkSession) -> No
     assert Counter(got.collect()) == Counter(left.join(right, F.col("v") == F.col("w")).select("i", "j").collect())
 
 
+def test_groups_of_a_row_window_are_those_of_the_collation(spark: SparkSession) -> None:
+    values = ["a", "b", "A", "B", None, "a ", None, "b"]
+    frame = _frame(spark, "string collate UTF8_LCASE", values, "i", "v")
+    text = "SELECT i, v FROM R [PARTITION BY v ROWS 1]"
+    got = sj.cql(spark, text, R=frame, time="i", buckets=3)
+    assert got.schema["v"].dataType.simpleString() == "string collate UTF8_LCASE"
+    lower = frame.withColumn("v", F.lower("v").cast("string"))
+    expected = sj.cql(spark, text, R=lower, time="i", buckets=3).drop("v")
+    assert Counter(got.drop("v").collect()) == Counter(expected.collect())
+
+
 def test_names_of_fields_say_nothing_of_types(spark: SparkSession) -> None:
     """A struct is not collated for a field `collateral`, and no text of a length for a field `charge`."""
     frame = spark.sql("SELECT k, named_struct('collateral', k, 'charge', k + 1) AS s FROM VALUES (1), (2), (1) AS t(k)")

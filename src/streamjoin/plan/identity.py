@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from streamjoin.algebra import AsOf, Band, NearestOf, Predicate
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Source, Step
+from streamjoin.plan.physical import Collate, Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.plan.wording import describe_priority, describe_window, in_units
 from streamjoin.runtime.outlet import ToCourt, ToUser
@@ -153,6 +153,8 @@ def _step(step: Step) -> str:
         return "whole rows"
     if isinstance(step, Rank):
         return f"priority {step.text}"
+    if isinstance(step, Collate):
+        return f"collation keys of {', '.join(column for _, column in step.columns)}"
     return f"{'where' if isinstance(step, Filter) else 'marked'} {step.condition}"
 
 
