@@ -50,12 +50,16 @@ COUNT = (Aggregate("count", None, "n"),)
 COLLATED = Type(pa.string(), "string collate UTF8_LCASE", '"string collate UTF8_LCASE"')
 DECIMAL = Type(pa.decimal128(20, 2), "decimal(20,2)", '"decimal(20,2)"')
 STRUCT = Type(pa.struct([("x", pa.int64())]), "struct", '{"type":"struct","fields":[]}')
+MAP = Type(
+    pa.list_(pa.map_(pa.string(), pa.int64())), "array<map<string,bigint>>",
+    '{"type":"array","elementType":{"type":"map","keyType":"string","valueType":"long"}}',
+)  # fmt: skip
 COLLATED_WITHIN = Type(pa.list_(pa.string()), "array<string collate UTF8_LCASE>",
     '{"type":"array","elementType":"string collate UTF8_LCASE"}')  # fmt: skip
 TYPES = {
     "ts": plain_type(pa.int64()), "when": plain_type(pa.timestamp("us", "UTC")), "day": plain_type(pa.date32()),
     "k": plain_type(pa.int64()), "s": plain_type(pa.string()), "c": COLLATED, "d": DECIMAL, "o": STRUCT,
-    "v": plain_type(pa.float64()), "l": COLLATED_WITHIN,
+    "v": plain_type(pa.float64()), "m": MAP, "l": COLLATED_WITHIN,
 }  # fmt: skip
 
 
@@ -107,9 +111,10 @@ def test_groups_of_collated_text() -> None:
 
 
 @pytest.mark.parametrize("kind", ["istream", "dstream", "rstream"])
-def test_streams_of_what_cannot_be_told_apart(kind: str) -> None:
-    words, one_column = "rows are told apart by their bytes here", typed("R", Range(5), "ts", "c")
-    refuse(one_column, UnsupportedError, f"{kind.upper()} over 'R.c', which is", to_stream=kind, validity=None)
+@pytest.mark.parametrize(("column", "words"), [("c", "rows are told apart by their bytes here"), ("m", "maps are not")])
+def test_streams_of_what_cannot_be_told_apart(kind: str, column: str, words: str) -> None:
+    one_column = typed("R", Range(5), "ts", column)
+    refuse(one_column, UnsupportedError, f"{kind.upper()} over 'R.{column}', which is", to_stream=kind, validity=None)
     refuse(one_column, UnsupportedError, words, to_stream=kind, validity=None)
 
 
@@ -145,6 +150,15 @@ def test_groups_of_a_row_window_go_by_the_collation() -> None:
     refuse(
         typed("R", Rows(2, by="l")), UnsupportedError, "a row window's groups over 'l', which is array<string collat"
     )
+    refuse(typed("R", Rows(2, by="m")), UnsupportedError, "a row window's groups over 'm', which is array<map<")
+
+
+def test_rows_with_maps_are_not_compared() -> None:
+    words = "over 'R.m', which is array<map<string,bigint>>: it asks which rows are the same, and maps are not compared"
+    refuse(Distinct(typed("R", Range(5), "ts", "m")), UnsupportedError, f"DISTINCT {words}")
+    refuse(Aggregation(typed("R"), ("R.m",), COUNT), UnsupportedError, f"GROUP BY {words}")
+    refuse(Difference(one("m"), one("m", "S"), True), UnsupportedError, "EXCEPT ALL over 'a'")
+    refuse(Intersection(one("m"), one("m", "S"), False), UnsupportedError, "INTERSECT over 'a'")
 
 
 def test_columns_that_are_not_there() -> None:
