@@ -33,7 +33,7 @@ from streamjoin.plan.physical import (
 )
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
 from streamjoin.plan.types import Field, Fields, Type, type_of
-from streamjoin.runtime.elements import REPORT
+from streamjoin.runtime.elements import REPORT, reports_of
 from streamjoin.runtime.intake import HIDDEN, KEEP, WHOLE
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
@@ -105,7 +105,9 @@ class InProcess:
         for number, table in enumerate(partitions):
             read = prepared(source, table)
             if source.target is None:
-                left[source.channel] += task.elements([read])
+                for elements in task.elements([read], told=True):
+                    left[source.channel].append(elements)
+                    self.figures += [packet.report for packet in reports_of(elements) if packet.kind == "figures"]
             else:
                 for packet in self.travelled(task.packets([read], number << 40, lambda: clock)):
                     self._arrive(packet, arrived, source.channel)
