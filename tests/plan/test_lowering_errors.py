@@ -267,6 +267,16 @@ def test_a_result_with_two_columns_of_a_name() -> None:
     refuse(twice, CallError, "two columns 'B'", validity=("a", "B"))
 
 
+@pytest.mark.parametrize("name", ["__sj_x", "__SJ_ts"])
+def test_names_that_are_not_free(name: str) -> None:
+    words = f"column names must not begin with '__sj', got {name!r}"
+    renamed = Projection(typed("R"), ((name, "`R.k`"), ("b", "`R.v`")))
+    refuse(renamed, CallError, words)
+    refuse(Projection(Distinct(renamed), (("b", "`b`"),)), CallError, words)
+    refuse(Aggregation(typed("R"), ("R.k",), (Aggregate("count", None, name),)), CallError, words)
+    refuse(typed("R", Range(5), "ts", "k"), CallError, words, validity=(name, "b"))
+
+
 def test_a_query_of_too_many_operators() -> None:
     many = Union(tuple(Distinct(Projection(stream("R"), (("a", "`R.k`"),))) for _ in range(MOST_PRODUCERS + 1)))
     with pytest.raises(UnsupportedError, match=f"a query may have {MOST_PRODUCERS} windows and operators"):

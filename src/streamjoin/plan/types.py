@@ -14,8 +14,16 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from streamjoin.errors import UnsupportedError
+from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.expression import Expression
+
+RESERVED: Final = "__sj"  # what travels beside a row's columns is named so
+
+
+def check_name(name: str) -> None:
+    """Refuse the name of a column that could be taken for one of those beside it; in whatever case, as Spark does."""
+    if name.lower().startswith(RESERVED):
+        raise CallError(f"column names must not begin with {RESERVED!r}, got {name!r}", hint="rename it")
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from streamjoin.plan.relation import (
     Union,
     operator_of,
 )
-from streamjoin.plan.types import Field, Fields, Type, Typing, arrow_schema, names_of, plain_type, type_of
+from streamjoin.plan.types import Field, Fields, Type, Typing, arrow_schema, check_name, names_of, plain_type, type_of
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import Entry, Inner, Node
 from streamjoin.runtime.intake import ARRIVAL, HIDDEN, KEEP
@@ -99,6 +99,8 @@ class Lowering(JoinLowering):
                 self.typing.check(child.fields, relation.condition)
                 return child.selected(relation.condition)
             case Projection():
+                for name, _ in relation.computed:
+                    check_name(name)
                 wanted = [each for each in relation.computed if each[0] in needed]
                 below = frozenset(name for _, text in wanted for name in columns_of(text))
                 return self.rows(relation.child, below).computed(wanted, self.typing)
@@ -161,6 +163,7 @@ class Lowering(JoinLowering):
         child = self.lower(relation.child, frozenset(relation.keys) | read)
         check_told_apart(child.fields, relation.keys, "GROUP BY")
         for each in relation.aggregates:
+            check_name(each.name)
             if each.function in ("min", "max") and each.column is not None:
                 check_ordered(child.fields, (each.column,), each.function)
         config = Aggregating(relation.keys, relation.aggregates, arrow_schema(child.fields), method=self.leaving.method)
