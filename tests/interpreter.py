@@ -18,10 +18,22 @@ import pyarrow.compute as pc
 from streamjoin.errors import UnsupportedError
 from streamjoin.plan.condition import one_column
 from streamjoin.plan.expression import Expression
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Sink, Source, Step
+from streamjoin.plan.physical import (
+    Collate,
+    Compute,
+    Computed,
+    Edge,
+    Filter,
+    Fold,
+    PhysicalPlan,
+    Rank,
+    Sink,
+    Source,
+    Step,
+)
 from streamjoin.plan.tasks import EdgeTask, SinkTask, SourceTask
 from streamjoin.plan.types import Field, Fields, Type, type_of
-from streamjoin.runtime.elements import REPORT
+from streamjoin.runtime.elements import REPORT, reports_of
 from streamjoin.runtime.intake import HIDDEN, KEEP, WHOLE
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
@@ -93,7 +105,9 @@ class InProcess:
         for number, table in enumerate(partitions):
             read = prepared(source, table)
             if source.target is None:
-                left[source.channel] += task.elements([read])
+                for elements in task.elements([read], told=True):
+                    left[source.channel].append(elements)
+                    self.figures += [packet.report for packet in reports_of(elements) if packet.kind == "figures"]
             else:
                 for packet in self.travelled(task.packets([read], number << 40, lambda: clock)):
                     self._arrive(packet, arrived, source.channel)
@@ -194,8 +208,9 @@ def computed(table: pa.Table, step: Step, hidden: Sequence[str]) -> pa.Table:
             names.append(each.name)
         passing = [name for name in table.column_names if name in (*hidden, KEEP)]
         return pa.table([*columns, *(table[name] for name in passing)], names=[*names, *passing])
-    if isinstance(step, Rank):
-        raise UnsupportedError(f"{step.text!r} is left to Spark", hint="run the query on Spark")
+    if isinstance(step, Rank | Collate):
+        text = step.text if isinstance(step, Rank) else "a collation key"
+        raise UnsupportedError(f"{text!r} is left to Spark", hint="run the query on Spark")
     shown = [name for name in table.column_names if not name.startswith("__sj")]
     expression = _parsed(step.condition, table.select(shown).schema)
     rows = table.select(shown).combine_chunks()

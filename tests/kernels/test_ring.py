@@ -19,7 +19,7 @@ def lines(*rows: tuple[int, int, int]) -> np.ndarray:
 def test_a_ring_that_is_not_full_ends_nobody() -> None:
     pool, rings = np.zeros((3, 4), np.int64), (one(0), one(4), one(0), one(0))
     out = push_rings(one(0, 0), lines((3, 100, 7), (5, 101, 7)), 3, rings, pool)
-    assert out.shape == (3, 0)
+    assert out.shape == (4, 0)
     assert pool[1].tolist() == [100, 101, 0, 0]
     assert [each.tolist() for each in rings] == [[0], [4], [0], [2]]
 
@@ -28,7 +28,7 @@ def test_the_oldest_leaves_with_the_time_of_the_one_that_takes_its_place() -> No
     pool, rings = np.zeros((3, 5), np.int64), (one(0, 2), one(2, 3), one(0, 0), one(0, 0))
     rows = lines((1, 10, 0), (2, 11, 0), (3, 12, 0), (4, 13, 0), (5, 14, 0), (6, 15, 1))
     out = push_rings(one(0, 1, 0, 0, 1, 0), rows, 2, rings, pool)
-    assert out.T.tolist() == [[10, 4, 0], [12, 6, 0]]
+    assert out.T.tolist() == [[10, 4, 0, 1], [12, 6, 0, 3]]
     assert [each.tolist() for each in rings] == [[0, 2], [2, 3], [0, 0], [2, 2]]
     assert pool[1].tolist() == [13, 15, 11, 14, 0]
 

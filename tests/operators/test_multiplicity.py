@@ -70,7 +70,7 @@ def test_ghosts_leave_no_trace() -> None:
     distinct = Multiplicity("distinct", SCHEMA).build()
     put(distinct, (1, 2, 2), (2, 3, 3))
     assert list(distinct.on_progress(0, 9)) == []
-    assert (distinct.figures["ghosts"], distinct.state_rows, len(distinct.catalogue)) == (2, 0, 0)
+    assert (distinct.figures["never_valid"], distinct.state_rows, len(distinct.catalogue)) == (2, 0, 0)
 
 
 def test_an_end_that_comes_before_the_start_is_due() -> None:
@@ -83,7 +83,7 @@ def test_an_end_that_comes_before_the_start_is_due() -> None:
     list(minus.on_progress(0, 10))
     (results,) = minus.on_progress(1, 10)
     assert isinstance(results, Results)
-    assert (results.ts.tolist(), results.te.tolist(), minus.figures["ghosts"]) == ([5], [9], 1)
+    assert (results.ts.tolist(), results.te.tolist(), minus.figures["never_valid"]) == ([5], [9], 1)
 
 
 def test_rows_without_columns_are_all_alike() -> None:

@@ -38,7 +38,7 @@ def test_a_plus_at_once_and_a_minus_when_progress_is_there() -> None:
     assert signed(window.on_progress(0, 5)) == []
     assert signed(window.on_progress(0, 6)) == [(2, 6, -1)]
     assert signed(window.on_end()) == [(1, 9, -1)]
-    assert window.state_rows == 0
+    assert (window.state_rows, window.figures["ghosts"]) == (0, 1)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -65,5 +65,7 @@ def test_oracle_row_windows(seed: int, by: bool, drain: bool) -> None:
         reader.read(run_step(window, step))
     leaf = Stream("R", (("k", "k"), ("s", "s")), "ts", Rows(size, by=("k",) if by else None, drain=drain))
     rows = [{"ts": one.ts, "k": one.payload[0], "s": one.payload[1]} for one in truth]
-    assert form(reader.elements()) == form(lifetimes(leaf, rows)), f"seed {seed}"
+    expected = lifetimes(leaf, rows)
+    assert form(reader.elements()) == form(expected), f"seed {seed}"
+    assert window.figures["ghosts"] == len(rows) - len(expected), f"seed {seed}: ghosts, each of them once"
     assert window.state_rows == 0

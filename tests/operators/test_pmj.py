@@ -85,7 +85,7 @@ def test_differential_generations_and_memory(name: str, seed: int, tmp_path: Pat
     figures = operator.figures
     assert figures["results"] == expected.total()
     assert 0 <= figures["early_results"] <= figures["results"]
-    rows = sum(map(len, sides)) - figures["unmatchable"] - figures["ghosts"]
+    rows = sum(map(len, sides)) - figures["unmatchable"] - figures["never_valid"]
     assert figures["generations"] >= rows // budget.lists
     assert bool(figures["pages_written"]) == (seed % 3 > 0 and figures["generations"] > 1)
     assert not files_in(tmp_path), "files are left behind"

@@ -77,6 +77,7 @@ def test_oracle_row_windows(seed: int, by: bool, drain: bool) -> None:
     leaf = Stream("R", (("id", "id"),), "ts", Rows(size, by=("k",) if by else None, drain=drain))
     expected = lifetimes(leaf, [{"id": number, "ts": ts, "k": key} for number, ts, key in rows])
     assert form(reader.elements()) == form(expected), f"seed {seed}"
+    assert window.figures["ghosts"] == len(rows) - len(expected), f"seed {seed}: ghosts, each of them once"
 
 
 def test_elements_go_on_at_once_and_ends_follow() -> None:

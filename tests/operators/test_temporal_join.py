@@ -44,7 +44,7 @@ def test_a_ghost_is_in_no_snapshot_it_is_dropped_and_counted() -> None:
         join = temporal(how=how)
         assert put(join, 0, (1, 5, 5), (2, 6, 4)) == []
         assert put(join, 1, (7, 0, 9)) == []
-        assert join.figures["ghosts"] == 2
+        assert join.figures["never_valid"] == 2
         assert [result for result in end(join) if result[0] is not None] == []
 
 
@@ -184,7 +184,7 @@ def test_state_is_forgotten_as_progress_moves() -> None:
     assert join.state_rows == 4, "one row of the left run has gone, but lies in its run until the next merge"
     progress(join, 5, 50)
     assert join.state_rows == 0
-    assert join.figures == {"rows_in": 4, "results": 3, "late": 0, "ghosts": 0, "unmatchable": 0}
+    assert join.figures == {"rows_in": 4, "results": 3, "late": 0, "never_valid": 0, "unmatchable": 0}
 
 
 def test_results_come_in_chunks() -> None:

@@ -82,6 +82,8 @@ def of_query(text: str, names: str) -> Relation:
 BY_KEY = "SELECT R.k FROM R [RANGE 5], S [RANGE 5], T [ROWS 2] WHERE R.k = S.k AND S.k = T.k"
 QUERIES = {
     BY_KEY: "RST",
+    "SELECT k, v FROM R [RANGE 5] WHERE v < 9": "R",
+    "SELECT k FROM R [RANGE 5] UNION ALL SELECT k FROM S [NOW]": "RS",
     "SELECT R.k FROM R [RANGE 5], S [ROWS 2] WHERE R.k = S.k AND R.v < 9": "RS",
     "SELECT k, COUNT(*) AS n FROM R [PARTITION BY k ROWS 2] GROUP BY k": "R",
     "SELECT DISTINCT k FROM R [RANGE 5] EXCEPT SELECT k FROM S [RANGE 5]": "RS",

@@ -9,9 +9,22 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Aggregate, Band, Equals, Overlaps, Predicate, Range, Rows, Similar, Validity, Within
+from streamjoin.algebra import (
+    Aggregate,
+    Band,
+    Equals,
+    NearestOf,
+    Overlaps,
+    Predicate,
+    Range,
+    Rows,
+    Similar,
+    Validity,
+    Within,
+)
 from streamjoin.errors import CallError, UnknownColumnError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
+from streamjoin.plan.physical import Collate
 from streamjoin.plan.relation import (
     Aggregation,
     AsOfJoin,
@@ -21,23 +34,32 @@ from streamjoin.plan.relation import (
     Intersection,
     IntervalJoin,
     Join,
+    NearestJoin,
     Projection,
     Relation,
     Stream,
     Union,
 )
 from streamjoin.plan.types import Field, Type, plain_type
+from streamjoin.runtime.intake import HIDDEN
 from streamjoin.state.holders import MOST_PRODUCERS
 from tests.interpreter import PlainTyping
 from tests.plan.trees import lowered, stream
 
 COUNT = (Aggregate("count", None, "n"),)
 COLLATED = Type(pa.string(), "string collate UTF8_LCASE", '"string collate UTF8_LCASE"')
-DECIMAL, STRUCT = Type(pa.decimal128(20, 2), "decimal(20,2)", ""), Type(pa.struct([("x", pa.int64())]), "struct", "")
+DECIMAL = Type(pa.decimal128(20, 2), "decimal(20,2)", '"decimal(20,2)"')
+STRUCT = Type(pa.struct([("x", pa.int64())]), "struct", '{"type":"struct","fields":[]}')
+MAP = Type(
+    pa.list_(pa.map_(pa.string(), pa.int64())), "array<map<string,bigint>>",
+    '{"type":"array","elementType":{"type":"map","keyType":"string","valueType":"long"}}',
+)  # fmt: skip
+COLLATED_WITHIN = Type(pa.list_(pa.string()), "array<string collate UTF8_LCASE>",
+    '{"type":"array","elementType":"string collate UTF8_LCASE"}')  # fmt: skip
 TYPES = {
     "ts": plain_type(pa.int64()), "when": plain_type(pa.timestamp("us", "UTC")), "day": plain_type(pa.date32()),
     "k": plain_type(pa.int64()), "s": plain_type(pa.string()), "c": COLLATED, "d": DECIMAL, "o": STRUCT,
-    "v": plain_type(pa.float64()),
+    "v": plain_type(pa.float64()), "m": MAP, "l": COLLATED_WITHIN,
 }  # fmt: skip
 
 
@@ -86,6 +108,57 @@ def test_groups_of_collated_text() -> None:
     refuse(Aggregation(typed("R"), ("R.c",), COUNT), UnsupportedError, f"GROUP BY {words}")
     refuse(Distinct(typed("R", Range(5), "ts", "c")), UnsupportedError, f"DISTINCT {words}")
     refuse(Difference(one("c"), one("c", "S")), UnsupportedError, "EXCEPT over 'a', which is string collate UTF8_LCASE")
+
+
+@pytest.mark.parametrize("kind", ["istream", "dstream", "rstream"])
+@pytest.mark.parametrize(("column", "words"), [("c", "rows are told apart by their bytes here"), ("m", "maps are not")])
+def test_streams_of_what_cannot_be_told_apart(kind: str, column: str, words: str) -> None:
+    one_column = typed("R", Range(5), "ts", column)
+    refuse(one_column, UnsupportedError, f"{kind.upper()} over 'R.{column}', which is", to_stream=kind, validity=None)
+    refuse(one_column, UnsupportedError, words, to_stream=kind, validity=None)
+
+
+def test_the_least_of_collated_text() -> None:
+    for function in ("min", "max"):
+        words = f"{function} over 'R.c', which is string collate UTF8_LCASE: strings are put in order by their bytes"
+        refuse(Aggregation(typed("R"), ("R.k",), (Aggregate(function, "R.c", "x"),)), UnsupportedError, words)
+    lowered_as = lower(
+        Aggregation(typed("R"), ("R.k",), (Aggregate("count", "R.c", "x"),)),
+        {"R": SourceInfo("R", tuple(Field(name, kind) for name, kind in TYPES.items()), "R", prefix="R.")},
+        PlainTyping(),
+        Leaving(buckets=4),
+    )
+    assert lowered_as.stages, "how many there are is no matter of their order"
+
+
+def test_ties_are_not_broken_by_collated_text() -> None:
+    words = "tie_break over 'S.c', which is string collate UTF8_LCASE: strings are put in order by their bytes here"
+    events = typed("R", None), typed("S", None)
+    refuse(AsOfJoin(*events, ("R.ts", "S.ts"), tie_break=("S.c",)), UnsupportedError, words, validity=None)
+    within = Within(("R.v",), ("S.v",), 1.0)
+    nearest = NearestJoin(*events, within, NearestOf(1, tie_break=("S.c",)))
+    refuse(nearest, UnsupportedError, words, validity=None)
+
+
+def test_groups_of_a_row_window_go_by_the_collation() -> None:
+    fields = tuple(Field(name, kind) for name, kind in TYPES.items())
+    infos = {"R": SourceInfo("R", fields, "stream R", prefix="R.")}
+    plan = lower(typed("R", Rows(2, by=("k", "c")), "ts", "k", "c"), infos, PlainTyping(), Leaving(buckets=4))
+    (source,) = plan.sources
+    assert source.steps == (Collate(((HIDDEN + "by1", "c"),)),)
+    assert {each.name: each.type.arrow for each in source.hidden}[HIDDEN + "by1"] == pa.binary()
+    refuse(
+        typed("R", Rows(2, by="l")), UnsupportedError, "a row window's groups over 'l', which is array<string collat"
+    )
+    refuse(typed("R", Rows(2, by="m")), UnsupportedError, "a row window's groups over 'm', which is array<map<")
+
+
+def test_rows_with_maps_are_not_compared() -> None:
+    words = "over 'R.m', which is array<map<string,bigint>>: it asks which rows are the same, and maps are not compared"
+    refuse(Distinct(typed("R", Range(5), "ts", "m")), UnsupportedError, f"DISTINCT {words}")
+    refuse(Aggregation(typed("R"), ("R.m",), COUNT), UnsupportedError, f"GROUP BY {words}")
+    refuse(Difference(one("m"), one("m", "S"), True), UnsupportedError, "EXCEPT ALL over 'a'")
+    refuse(Intersection(one("m"), one("m", "S"), False), UnsupportedError, "INTERSECT over 'a'")
 
 
 def test_columns_that_are_not_there() -> None:
@@ -192,6 +265,16 @@ def test_a_result_with_two_columns_of_a_name() -> None:
     twice = Projection(typed("R"), (("valid_from", "`R.k`"), ("b", "`R.v`")))
     refuse(twice, CallError, "the result would have two columns 'valid_from': the query's, and the one that says when")
     refuse(twice, CallError, "two columns 'B'", validity=("a", "B"))
+
+
+@pytest.mark.parametrize("name", ["__sj_x", "__SJ_ts"])
+def test_names_that_are_not_free(name: str) -> None:
+    words = f"column names must not begin with '__sj', got {name!r}"
+    renamed = Projection(typed("R"), ((name, "`R.k`"), ("b", "`R.v`")))
+    refuse(renamed, CallError, words)
+    refuse(Projection(Distinct(renamed), (("b", "`b`"),)), CallError, words)
+    refuse(Aggregation(typed("R"), ("R.k",), (Aggregate("count", None, name),)), CallError, words)
+    refuse(typed("R", Range(5), "ts", "k"), CallError, words, validity=(name, "b"))
 
 
 def test_a_query_of_too_many_operators() -> None:

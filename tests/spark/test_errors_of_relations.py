@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -187,3 +188,22 @@ ROW_WINDOWS: dict[str, Wrong] = {
 @pytest.mark.parametrize("name", ROW_WINDOWS)
 def test_wrong_joins_with_row_windows(frames: Frames, name: str) -> None:
     check(frames, ROW_WINDOWS[name], sj.CallError)
+
+
+def test_rows_with_maps_are_not_compared_whoever_makes_them(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT 1L AS ts, '{}' AS s, map('a', 1) AS m")
+    options: dict[str, Any] = {"time": "ts", "window": sj.Now()}
+    calls: dict[str, Any] = {
+        "DISTINCT": lambda: sj.distinct(frame, **options),
+        "EXCEPT": lambda: sj.except_([frame, frame], **options),
+        "INTERSECT": lambda: sj.intersect([frame, frame], **options),
+        "DISTINCT ": lambda: sj.union([frame, frame], all=False, **options),
+        "GROUP BY": lambda: sj.aggregate(frame, {"n": "count"}, by="m", **options),
+        "DISTINCT over 'm', which is map<string,int>:": lambda: sj.cql(
+            spark, "SELECT DISTINCT from_json(s, 'map<string,int>') AS m FROM R [NOW]", R=frame, time="ts"
+        ),
+    }
+    for words, call in calls.items():
+        with pytest.raises(sj.UnsupportedError, match=f"^{re.escape(words)}.*maps are not compared"):
+            call()
+    assert sj.union([frame, frame], **options).count() == 2

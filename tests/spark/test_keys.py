@@ -109,6 +109,37 @@ def test_keys_with_a_collation_can_be_made_plain_text(spark: SparkSession) -> No
     assert Counter(got.collect()) == Counter(left.join(right, F.col("v") == F.col("w")).select("i", "j").collect())
 
 
+def test_groups_of_a_row_window_are_those_of_the_collation(spark: SparkSession) -> None:
+    values = ["a", "b", "A", "B", None, "a ", None, "b"]
+    frame = _frame(spark, "string collate UTF8_LCASE", values, "i", "v")
+    text = "SELECT i, v FROM R [PARTITION BY v ROWS 1]"
+    got = sj.cql(spark, text, R=frame, time="i", buckets=3)
+    assert got.schema["v"].dataType.simpleString() == "string collate UTF8_LCASE"
+    lower = frame.withColumn("v", F.lower("v").cast("string"))
+    expected = sj.cql(spark, text, R=lower, time="i", buckets=3).drop("v")
+    assert Counter(got.drop("v").collect()) == Counter(expected.collect())
+
+
+def test_names_of_fields_say_nothing_of_types(spark: SparkSession) -> None:
+    """A struct is not collated for a field `collateral`, and no text of a length for a field `charge`."""
+    frame = spark.sql("SELECT k, named_struct('collateral', k, 'charge', k + 1) AS s FROM VALUES (1), (2), (1) AS t(k)")
+    distinct = sj.distinct(frame.select("s"), window=sj.Unbounded(), time=F.lit(0))
+    assert distinct.schema["s"].dataType == frame.schema["s"].dataType
+    assert sorted(row.s.collateral for row in distinct.collect()) == [1, 2]
+    joined = sj.join([frame, frame], by="k", where=sj.theta("l.s.charge > r.k"), how="left")
+    assert joined.count() == 5
+
+
+def test_whole_rows_with_a_collation_are_shown(spark: SparkSession) -> None:
+    rows = spark.sql("SELECT i, s COLLATE UTF8_LCASE AS s FROM VALUES (1, 'a'), (NULL, 'B') AS t(i, s)")
+    frame = rows.select("*", F.array("s").alias("l"))
+    shown = sj.cql(spark, "SELECT s FROM R [ROWS 1]", R=frame, time="i", invalid="output")
+    assert shown.schema["_invalid_R"].dataType.simpleString() == frame.schema.simpleString()
+    assert [row._invalid_R.asDict() for row in shown.where("s IS NULL").collect()] == [
+        {"i": None, "s": "B", "l": ["B"]}
+    ]
+
+
 def test_a_key_that_appears_once_is_coalesced(spark: SparkSession) -> None:
     left, right = _frame(spark, "int", ["1", "2"], "i", "k"), _frame(spark, "long", ["2", "3"], "j", "k")
     for how in ("left", "right", "full"):

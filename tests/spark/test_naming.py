@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -135,6 +136,25 @@ def test_two_columns_of_one_name_in_an_input_are_refused(left: DataFrame, right:
 def test_names_of_our_own_are_refused(left: DataFrame, right: DataFrame) -> None:
     with pytest.raises(sj.CallError, match="column names must not begin with '__sj', got '__sj_x'"):
         sj.join([left.withColumn("__sj_x", F.lit(0)), right], by="k")
+    named: dict[str, Callable[[str], Any]] = {
+        "an alias": lambda name: sj.cql(
+            left.sparkSession, f"SELECT DISTINCT k AS {name} FROM R [UNBOUNDED]", R=left, time="ts"
+        ),
+        "an alias inside": lambda name: sj.cql(
+            left.sparkSession,
+            f"SELECT q.{name} AS k FROM (SELECT DISTINCT k AS {name} FROM R [NOW]) q",
+            R=left,
+            time="ts",
+        ),
+        "an aggregate": lambda name: sj.aggregate(left, {name: "count"}, by="k", time="ts", window=sj.Unbounded()),
+        "a validity": lambda name: sj.distinct(left, time="ts", window=sj.Unbounded(), validity=(name, "b")),
+        "a priority": lambda name: sj.join(
+            [left.withColumn("p", F.lit(1)), right], by="k", priority=["p", None], priority_as=name
+        ),
+    }
+    for call in named.values():
+        with pytest.raises(sj.CallError, match="column names must not begin with '__sj', got '__sj_n'"):
+            call("__sj_n")
 
 
 # -- upper and lower case ----------------------------------------------------------------------------------------------

@@ -78,11 +78,22 @@ def test_differential_a_finished_stream_gives_what_the_batch_gives(
 
 
 def test_what_ends_before_progress_leaves_while_the_stream_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """And what is dropped is counted once: ghosts of a row window, and of a stream that no stage reads."""
     source = Source(spark, tmp_path)
-    source.add([[row(number, 0, number) for number in range(1, 6)], []])
-    source.add([[row(6, 0, 20)], []])
-    left = source.run(query(spark, "SELECT id FROM R [ROWS 2]", source.frames(streaming=True), 1))
-    assert sorted(dict(each)["id"] for each in left) == [1, 2, 3], "4 ends at 20, and rows at 15 may still come"
+    source.add([[*(row(number, 0, number) for number in range(1, 6)), row(7, 0, 5), row(8, 0, 5)], [row(30, 0, 0)]])
+    source.add([[row(6, 0, 20)], [row(31, 0, 3), row(32, 0, 4), row(33, 0, 0, 1.0)]])
+    text = "SELECT id FROM R [ROWS 2] UNION ALL SELECT id FROM S [RANGE 2 SECONDS SLIDE 4 SECONDS] WHERE v < 1"
+    options = {"time": {"R": "ts", "S": "nullif(ts, timestamp_seconds(4))"}, "invalid": {"S": "drop"}}
+    frame = query(spark, text, source.frames(streaming=True), 1, **options)
+    running = source.start(frame)
+    running.awaitTermination()
+    left = source.left(frame)
+    assert sorted(dict(each)["id"] for each in left) == [1, 2, 3, 4, 30], "7 ends at 20, and rows at 15 may still come"
+    told = [sj.from_progress(each) for each in running.recentProgress]
+    assert sum(each["rows_in"] for each in told) == 12
+    assert sum(each["rows_out"] for each in told) == 5
+    dropped = [(join["ghosts"], join["invalid"]) for each in told for join in each["joins"].values()]
+    assert sorted(dropped) == [(0, 0), (0, 0), (1, 0), (1, 1)], "5 of R; 31 of S, and 32, which has no time"
 
 
 def test_late_rows_are_counted_or_fail_and_lateness_must_be_said(spark: SparkSession, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def _push(
             out[0, found] = columns[1, place]
             out[1, found] = rows[0, row]
             out[2, found] = columns[2, place]
+            out[3, found] = columns[0, place]
             found += 1
             head[g] = (head[g] + 1) % capacity[g]
         else:
@@ -62,7 +63,8 @@ def _push(
 def push_rings(group: Any, rows: Any, size: int, rings: Any, columns: Any) -> Any:
     """Add rows, in order, to the rings of their groups. `rows` and `columns` have (time, id, label) in lines.
 
-    Gives the rows that were pushed out: their ids, the times of those that pushed them out, and their labels.
+    Gives the rows that were pushed out: their ids, the times of those that pushed them out, their labels, and their own
+    times.
 
     >>> one = lambda *numbers: np.array(numbers, np.int64)
     >>> pool = np.zeros((3, 2), np.int64)
@@ -70,7 +72,7 @@ def push_rings(group: Any, rows: Any, size: int, rings: Any, columns: Any) -> An
     >>> push_rings(one(0, 0, 0), rows, 2, (one(0), one(2), one(0), one(0)), pool)[:2].tolist()
     [[100], [8]]
     """
-    out = np.empty((3, len(group)), np.int64)
+    out = np.empty((4, len(group)), np.int64)
     base, capacity, head, count = rings
     found = _push(frozen(group), frozen(rows), size, base, capacity, head, count, columns, out)
     return out[:, :found]

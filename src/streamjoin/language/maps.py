@@ -2,8 +2,8 @@
 
 DISTINCT, UNION without ALL, EXCEPT and INTERSECT ask which rows are the same, and two maps are never compared.
 
-What it does not do: know all of Spark's functions. A map is found in a stream's column, also inside of structs and
-arrays, and where a function makes one; what is missed is as if there were none.
+Here only that the complaint can point at the place: a map is found in a stream's column, also inside of structs and
+arrays, and where a function is known to make one. The lowering asks Spark for the types, and refuses the others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from streamjoin.errors import UnsupportedError
 from streamjoin.language.complaint import refused
-from streamjoin.plan.column_types import Schemas
+from streamjoin.plan.column_types import Schemas, has_map
 from streamjoin.plan.condition import bare, call
 from streamjoin.plan.expression.lexer import tokens
 from streamjoin.plan.relation import Difference, Intersection, Projection, Relation, Stream, Union
@@ -35,7 +35,7 @@ def column_with_map(relation: Relation, schemas: Schemas) -> str | None:
     >>> column_with_map(stream, {"R": pa.schema({"a": pa.int32(), "s": kind})})
     's'
     """
-    return next((name for name, kind in _kinds(relation, schemas).items() if kind is not None and _has_map(kind)), None)
+    return next((name for name, kind in _kinds(relation, schemas).items() if kind is not None and has_map(kind)), None)
 
 
 def no_maps(text: str, at: int, name: str, what: str) -> UnsupportedError:
@@ -73,7 +73,7 @@ def _kind(text: str, below: _Kinds) -> pa.DataType | None:
         if called[0] in _MAKE_MAPS:
             return _A_MAP
         inner = [_kind(argument, below) for argument in called[1]] if called[0] in _HOLD_ARGUMENTS else []
-        return _A_MAP if any(kind is not None and _has_map(kind) for kind in inner) else None
+        return _A_MAP if any(kind is not None and has_map(kind) for kind in inner) else None
     first, *fields = tokens(bare(text)) or (None,)
     kind = below.get(first.name or "") if first is not None and first.kind == "quoted" else None
     for dot, field in zip(fields[::2], fields[1::2], strict=False):
@@ -82,11 +82,3 @@ def _kind(text: str, below: _Kinds) -> pa.DataType | None:
         found = [one.type for one in kind if one.name.lower() == (field.name or "").lower()]
         kind = found[0] if len(found) == 1 else None
     return kind if len(fields) % 2 == 0 else None
-
-
-def _has_map(kind: pa.DataType) -> bool:
-    if pa.types.is_map(kind):
-        return True
-    if pa.types.is_list(kind):
-        return _has_map(kind.value_type)
-    return pa.types.is_struct(kind) and any(_has_map(field.type) for field in kind)

@@ -67,7 +67,7 @@ class RunningAreaJoin(RunningJoin):
         self.areas = list(areas)
         self.waiting = [HeldRows() for _ in self.areas]
         self.pending = pending
-        self.figures["ghosts"] = 0
+        self.figures["never_valid"] = 0
 
     @property
     def holds_inputs(self) -> bool:

@@ -22,10 +22,12 @@ def without_late(batch: Batch, late: Mask, policy: LateRows, figures: dict[str, 
 
 
 def with_hope(batch: Batch, figures: dict[str, int], *, validity: bool = True) -> tuple[Batch, Batch]:
-    """Rows that may meet someone, and those that are valid and can match nothing. Both kinds of others are counted."""
+    """Rows that may meet someone, and those that are valid and can match nothing. Both kinds of others are counted; as
+    ghosts they are where they got their ends.
+    """
     if validity:
         ghosts = batch.ts >= batch.te
-        figures["ghosts"] += int(ghosts.sum())
+        figures["never_valid"] += int(ghosts.sum())
         _, batch = batch.split(ghosts)
     if batch.matchable is None:
         return batch, batch.empty()

@@ -90,7 +90,7 @@ class RunningLifetimes(OperatorOfParts):
         self.events = TimeQueue()  # ends; with plus and minus tuples all of them
         self.unknown = [UnknownEnds() for _ in range(self.inputs)]
         self.members = Members()
-        self.figures = {"rows_in": 0, "results": 0, "ghosts": 0}
+        self.figures = {"rows_in": 0, "results": 0, "never_valid": 0}
 
     @abstractmethod
     def _rows(self, number: int, batch: Batch) -> pa.Table:
@@ -161,7 +161,7 @@ class RunningLifetimes(OperatorOfParts):
         rows = rows.drop_columns(["__sj_te", "__sj_holder", "__sj_input"])
         ghosts = ts >= te
         if ghosts.any():
-            self.figures["ghosts"] += int(ghosts.sum())
+            self.figures["never_valid"] += int(ghosts.sum())
             self._count(rows["code"].to_numpy()[ghosts], -1)
             ts, te, holder, number = (column[~ghosts] for column in (ts, te, holder, number))
             rows = rows.filter(pa.array(~ghosts))

@@ -62,12 +62,13 @@ class RunningNegativeWindow(OperatorOfParts):
         self.unknown = UnknownEnds()  # elements of a row window
         self.order = RowOrder(self.config.size or 1, self.config.by, self.config.drain)
         self.next_id = self.context.first_holder(self.config.producer, self.config.bucket)
-        self.figures = {"rows_in": 0, "results": 0}
+        self.figures = {"rows_in": 0, "results": 0, "ghosts": 0}
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
         if self.config.size is None:
-            batch, _ = batch.split(batch.ts < batch.te)
+            batch, ghosts = batch.split(batch.ts < batch.te)
+            self.figures["ghosts"] += len(ghosts)
         ids = np.arange(self.next_id, self.next_id + len(batch))
         self.next_id += len(batch)
         rows = with_columns(batch.payload, __sj_id=ids)
@@ -94,7 +95,9 @@ class RunningNegativeWindow(OperatorOfParts):
         places, which progress has reached as well.
         """
         if self.config.size is not None:
+            before = self.order.ghosts
             ends = self.order.reach(reached)
+            self.figures["ghosts"] += self.order.ghosts - before
             yield from self.unknown.settle(ends.take(ends.te < FOREVER))
             return
         due = self.ending.take_up_to(reached)

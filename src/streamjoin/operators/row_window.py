@@ -13,6 +13,9 @@ it is not; ends follow when they are learned. Only time stamps and holders are k
 payload does not matter here. When the input ends, the last elements have no end; with `drain` they end one tick after
 the last time stamp of the input.
 
+An element that is pushed out by one of its own time is a ghost, and counted as one here, where it gets its end: it goes
+on like the others, with or without a holder, and whoever learns that it is never valid drops it.
+
 After Imaki and Nishizawa's direct method. Cost: a sort of what progress has reached, then O(1) per element.
 """
 
@@ -77,7 +80,7 @@ class RunningRowWindow(OperatorOfParts):
         self.arrived: list[Batch] = []  # in this micro-batch
         self.waiting = HeldRows()  # by content: rows that another of their time stamp may still precede
         self.next_holder = self.context.first_holder(self.config.producer, self.config.bucket)
-        self.figures = {"rows_in": 0, "results": 0}
+        self.figures = {"rows_in": 0, "results": 0, "ghosts": 0}
 
     def on_batch(self, number: int, batch: Batch) -> Iterator[Output]:
         self.figures["rows_in"] += len(batch)
@@ -103,7 +106,10 @@ class RunningRowWindow(OperatorOfParts):
         released = self.waiting.release(lambda rows: rows.ts < self.times.of(0))
         if released is not None:
             self._enter(in_order(released, len(self.config.by.names)))
-        yield from self._pass_on(self.order.reach(self.times.of(0)))
+        before = self.order.ghosts
+        ends = self.order.reach(self.times.of(0))
+        self.figures["ghosts"] += self.order.ghosts - before
+        yield from self._pass_on(ends)
 
     def _pass_on(self, ends: Ends) -> Iterator[Output]:
         """The elements that have arrived, with their ends if those are known; and ends of earlier ones."""

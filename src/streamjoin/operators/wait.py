@@ -1,7 +1,8 @@
 """Waiting for ends: what an append-only sink needs. A result leaves when its end is known, and never changes.
 
 Law: a result whose end is unknown waits; when its end is learned it leaves with it. A result that ends where it begins
-is a ghost, and is dropped.
+is never valid, and is dropped: a ghost, which its window has counted, or a pair with one or of two that turn out to
+share no instant.
 """
 
 from __future__ import annotations

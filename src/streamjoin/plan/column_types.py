@@ -154,3 +154,16 @@ def _aggregate_type(function: str, kind: SqlType | None) -> SqlType | None:
     if kind.name == "decimal" and function == "sum":
         return SqlType("decimal", min(MAX_DIGITS, kind.digits + 10), kind.scale)
     return None
+
+
+def has_map(kind: pa.DataType) -> bool:
+    """Whether a type is a map, or has one inside.
+
+    >>> has_map(pa.list_(pa.struct({"m": pa.map_(pa.string(), pa.int32())}))), has_map(pa.list_(pa.int32()))
+    (True, False)
+    """
+    if pa.types.is_map(kind):
+        return True
+    if pa.types.is_list(kind):
+        return has_map(kind.value_type)
+    return bool(pa.types.is_struct(kind)) and any(has_map(field.type) for field in kind)

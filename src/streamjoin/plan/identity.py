@@ -12,7 +12,7 @@ from typing import Final
 
 from streamjoin.algebra import Band, Predicate
 from streamjoin.operators.contract import JoinTerms
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Source, Step
+from streamjoin.plan.physical import Collate, Compute, Computed, Edge, Filter, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.plan.wording import describe_priority, describe_window, in_units
 from streamjoin.runtime.outlet import ToCourt, ToUser
@@ -151,6 +151,8 @@ def _step(step: Step) -> str:
         return "whole rows"
     if isinstance(step, Rank):
         return f"priority {step.text}"
+    if isinstance(step, Collate):
+        return f"collation keys of {', '.join(column for _, column in step.columns)}"
     return f"{'where' if isinstance(step, Filter) else 'marked'} {step.condition}"
 
 

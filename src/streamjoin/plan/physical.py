@@ -87,7 +87,16 @@ class Rank:
     columns: tuple[str, ...]
 
 
-Step = Compute | Filter | Mark | Fold | Rank
+@dataclass(frozen=True)
+class Collate:
+    """Hidden columns become bytes that are equal where the collation of the column says that the strings are; by their
+    names here and in the frame.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+
+
+Step = Compute | Filter | Mark | Fold | Rank | Collate
 
 
 @dataclass(frozen=True)

@@ -88,16 +88,27 @@ class SourceTask:
         for read in self._read(tables, first):
             yield self._going(read)
 
-    def elements(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Rows of elements, of a source that no stage reads."""
-        names = names_of(self.source.fields)
+    def elements(self, tables: Iterable[pa.Table], *, told: bool = False) -> Iterator[pa.Table]:
+        """Rows of elements, of a source that no stage reads; if that is to be `told`, also figures, as a report."""
+        names, prioritised = names_of(self.source.fields), self.source.prioritised
+        began, figures = perf_counter_ns(), {"rows_in": 0, "invalid": 0, "ghosts": 0}
+        figures |= {"urgent": 0} if prioritised else {}
         for read in self._read(tables, 0):
+            figures["rows_in"] += len(read.elements) + read.invalid.num_rows
+            figures["invalid"] += read.invalid.num_rows
             if read.invalid.num_rows and self.source.reading.invalid == "output":
-                shown = self._shown(read.invalid)
-                yield report_rows(arrow_schema(self.source.fields), shown, prioritised=self.source.prioritised)
-            elements = self._going(read)
+                yield report_rows(arrow_schema(self.source.fields), self._shown(read.invalid), prioritised=prioritised)
+            keep, ghosts = self._goes_on(read.elements)
+            figures["ghosts"] += ghosts
+            if read.elements.priority is not None:
+                figures["urgent"] += int((read.elements.priority > 0).sum())
+            elements = read.elements if keep is None else read.elements.take(keep)
             payload = elements.payload.select(names) if names else pa.table({})
-            yield element_rows(replace(elements, payload=payload), prioritised=self.source.prioritised)
+            yield element_rows(replace(elements, payload=payload), prioritised=prioritised)
+        if told and figures["rows_in"]:
+            figures["pack_us"] = (perf_counter_ns() - began) // 1000
+            packet = Packet(0, self.source.channel, "figures", figures)
+            yield report_rows(arrow_schema(self.source.fields), packet, prioritised=prioritised)
 
     def _shown(self, invalid: pa.Table) -> Packet:
         """Invalid rows as they are shown: whole, or with the columns that go on."""

@@ -6,20 +6,31 @@ knows columns by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from json import dumps, loads
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from streamjoin.errors import UnsupportedError
+from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.expression import Expression
+
+RESERVED: Final = "__sj"  # what travels beside a row's columns is named so
+
+
+def check_name(name: str) -> None:
+    """Refuse the name of a column that could be taken for one of those beside it; in whatever case, as Spark does."""
+    if name.lower().startswith(RESERVED):
+        raise CallError(f"column names must not begin with {RESERVED!r}, got {name!r}", hint="rename it")
 
 
 @dataclass(frozen=True)
 class Type:
-    """A column's type: in Arrow, as Spark shows it to people, and as Spark writes it in JSON."""
+    """A column's type: in Arrow, as Spark shows it to people, and as Spark writes it in JSON; where it is collated, in
+    that of a struct with the column alone, because only a field has the collations.
+    """
 
     arrow: pa.DataType
     text: str
@@ -27,8 +38,13 @@ class Type:
 
     @property
     def collated(self) -> bool:
-        """Whether strings that differ in bytes may be equal."""
-        return "collate" in self.text
+        """Whether strings in it that differ in bytes may be equal."""
+        return any(each.startswith(_COLLATED) for each in _scalars(self.json))
+
+    @property
+    def padded(self) -> bool:
+        """Whether strings in it have a length that Spark pads them to, or checks (CHAR, VARCHAR)."""
+        return any(each.startswith(("char(", "varchar(")) for each in _scalars(self.json))
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,32 @@ class Typing(Protocol):
         ...
 
 
+_COLLATED: Final = "string collate "
+_COLLATIONS: Final = "__COLLATIONS"  # where Spark's JSON has them: beside the field, by the place of the string in it
+
+
+@lru_cache(maxsize=10_000)
+def _scalars(json: str) -> tuple[str, ...]:
+    """The scalar types in a type, as Spark writes them; names of fields are none.
+
+    >>> _scalars(plain_type(pa.list_(pa.string())).json)
+    ('string',)
+    """
+    return tuple(_within(loads(json)))
+
+
+def _within(kind: Any) -> Iterator[str]:
+    if isinstance(kind, str):
+        yield kind
+        return
+    for name in ("elementType", "keyType", "valueType", "sqlType"):
+        if name in kind:
+            yield from _within(kind[name])
+    for field in kind.get("fields", ()):
+        yield from (_COLLATED + name for name in field["metadata"].get(_COLLATIONS, {}).values())
+        yield from _within(field["type"])
+
+
 _ARRAY: Final = '{"containsNull":true,"elementType":"%s","type":"array"}'
 _PLAIN: Final = {
     pa.list_(pa.string()): ("array<string>", _ARRAY % "string"),
@@ -116,7 +158,20 @@ def struct_type(fields: Fields) -> Type:
     >>> struct_type((Field("a", plain_type(pa.int64())),)).text
     'struct<a:bigint>'
     """
-    members = [{"metadata": {}, "name": each.name, "nullable": True, "type": loads(each.type.json)} for each in fields]
+    members = [_member(each) for each in fields]
     text = ",".join(f"{each.name}:{each.type.text}" for each in fields)
     arrow = pa.struct([pa.field(each.name, each.type.arrow) for each in fields])
-    return Type(arrow, f"struct<{text}>", dumps({"fields": members, "type": "struct"}))
+    json = {"fields": members, "type": "struct"}
+    if any(each.type.collated for each in fields):  # written as a field's, as those of columns are
+        json = {"fields": [{"metadata": {}, "name": "c", "nullable": True, "type": json}], "type": "struct"}
+    return Type(arrow, f"struct<{text}>", dumps(json))
+
+
+def _member(field: Field) -> dict[str, Any]:
+    kind, metadata = loads(field.type.json), {}
+    if field.type.collated:
+        (own,) = kind["fields"]
+        found = own["metadata"].get(_COLLATIONS, {})
+        places = {field.name + place.removeprefix(own["name"]): name for place, name in found.items()}
+        kind, metadata = own["type"], {_COLLATIONS: places} if places else {}
+    return {"metadata": metadata, "name": field.name, "nullable": True, "type": kind}

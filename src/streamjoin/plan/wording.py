@@ -17,7 +17,7 @@ import pyarrow as pa
 from streamjoin.algebra import Rows, Validity
 from streamjoin.plan.condition import column_places, one_column, quoted, readable, substituted
 from streamjoin.plan.expression.lexer import tokens
-from streamjoin.plan.physical import Compute, Computed, Edge, Fold, PhysicalPlan, Rank, Source, Step
+from streamjoin.plan.physical import Collate, Compute, Computed, Edge, Fold, PhysicalPlan, Rank, Source, Step
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import Inner, Node
 from streamjoin.runtime.intake import HIDDEN
@@ -196,6 +196,8 @@ def describe_step(plan: PhysicalPlan, step: Step, *, casts: bool = True) -> str:
         return "whole rows, to be shown"
     if isinstance(step, Rank):
         return ""  # it is said of the source, see `describe_priority`
+    if isinstance(step, Collate):
+        return ", ".join(f"{column} as a collation key" for _, column in step.columns)
     return f"where {as_written(plan, step.condition)}"
 
 

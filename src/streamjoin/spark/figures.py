@@ -1,6 +1,7 @@
 """Figures through Spark's own channel: observed metrics, in every query's progress and for every listener.
 
-Each stage sends one row of figures per bucket and micro-batch beside its results. Per micro-batch of a join:
+Each stage sends one row of figures per bucket and micro-batch beside its results, and so does each task of a source.
+Sources that no stage reads, as in a query that keeps nothing, have figures of their own. Per micro-batch of a join:
 
     rows_in, rows_out, late             rows; marked ones count as leaving too
     rows_of                             those of rows_in by the number of their source
@@ -35,7 +36,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Final, Literal
 
 from pyspark.sql import Column, DataFrame
@@ -44,6 +45,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import says_what_fits
 from streamjoin.operators.probed import ASKED, SWEPT, figure, figure_names, in_tables
+from streamjoin.runtime.elements import REPORT
 from streamjoin.runtime.recall_figures import KEPT, LATE, QUANTILES, TOLD
 from streamjoin.runtime.stage import probing_figure
 from streamjoin.spark.running.packed import PACKED_SCHEMA
@@ -107,15 +109,30 @@ class Figures:
         metrics += [_by(channel, "rows_on").alias(f"{ONWARDS}{channel}") for channel in onwards]
         if part == "pack":
             metrics += [_by(channel, "rows_in").alias(f"{OF_SOURCE}{channel}") for channel in self.sources]
-            fed_by = {channel: list(names) for channel, names in self.sources.items() if names}
-            metrics += [F.max(F.lit(json.dumps(fed_by))).alias("fed_by")] if fed_by else []
-        metrics += [F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")]
+        metrics += self._origin(self.sources if part == "pack" else ())
         frame = packed.withColumn("figures", told).observe(f"{self.name}-{part}", *metrics)
         return knowing(frame.drop("figures").where("kind != 'figures'"), PACKED_SCHEMA)
 
-    def counted(self, rows: DataFrame) -> DataFrame:
-        """The rows that leave after all, where Spark drops some of a join's results."""
-        return rows.observe(f"{self.name}-filter", F.count(F.lit(1)).alias("rows_out"))
+    def taken_off(self, rows: DataFrame, channel: int) -> DataFrame:
+        """Rows of elements of a source that no stage reads, without its figures, which have been observed."""
+        names = ("rows_in", "invalid", "ghosts", "pack_us", *(("urgent",) if "urgent" in self.summed else ()))
+        head, report = f"figures {channel} ", F.col(REPORT).cast("string")
+        schema = ", ".join(f"{name} bigint" for name in names)
+        told = F.from_json(F.when(report.startswith(head), F.substr(report, F.lit(len(head) + 1))), schema)
+        metrics = [F.sum(f"__sj_figures.{name}").alias(name) for name in names]
+        metrics += [F.sum("__sj_figures.rows_in").alias(f"{OF_SOURCE}{channel}"), *self._origin([channel])]
+        frame = rows.withColumn("__sj_figures", told).observe(f"{self.name}-pack{channel}", *metrics)
+        return frame.where("__sj_figures IS NULL").drop("__sj_figures")
+
+    def counted(self, rows: DataFrame, channel: int | str = "") -> DataFrame:
+        """The rows that leave after all, where Spark drops some of a join's results; or those of a source."""
+        return rows.observe(f"{self.name}-filter{channel}", F.count(F.lit(1)).alias("rows_out"))
+
+    def _origin(self, channels: Iterable[int]) -> list[Column]:
+        """Of which figures those of these sources are a continuation, and on which axis times are."""
+        fed_by = {channel: list(self.sources[channel]) for channel in channels if self.sources[channel]}
+        axis = F.max(F.lit(None if self.axis is None else self.axis.value)).alias("axis")
+        return [*([F.max(F.lit(json.dumps(fed_by))).alias("fed_by")] if fed_by else []), axis]
 
 
 def _by(channel: int, name: str) -> Column:

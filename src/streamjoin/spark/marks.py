@@ -27,7 +27,7 @@ _STREAMING: Final = "_streamjoin_streaming"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
 _plans: dict[int, CallPlan] = {}
 _ids = itertools.count(1)
-_stages: dict[str, tuple[PhysicalPlan, int]] = {}  # by the name of their figures
+_stages: dict[str, tuple[PhysicalPlan, int | None]] = {}  # by the name of their figures
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,19 @@ def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataF
     return marked  # type: ignore[no-any-return]
 
 
-def remember_stage(figures: str, plan: PhysicalPlan, stage: int) -> None:
-    """Which stage of which plan tells its figures under this name: a running query says no more than the name."""
+def remember_stage(figures: str, plan: PhysicalPlan, stage: int | None) -> None:
+    """Which stage of which plan tells its figures under this name: a running query says no more than the name. None:
+    the sources that no stage reads.
+    """
     _stages[figures] = plan, stage
     if len(_stages) > PLANS_KEPT:
         _stages.pop(next(iter(_stages)))
 
 
 def stage_of(figures: str) -> tuple[PhysicalPlan, int] | None:
-    """The plan and the number of the stage that tells its figures under this name; None if that is forgotten."""
-    return _stages.get(figures)
+    """The plan and the number of the stage that tells its figures under this name; None if it is none, or forgotten."""
+    plan, stage = _stages.get(figures, (None, None))
+    return None if plan is None or stage is None else (plan, stage)
 
 
 def figures_behind(schema: StructType) -> tuple[str, ...]:

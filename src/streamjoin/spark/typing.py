@@ -42,15 +42,14 @@ def plan_type(kind: DataType, name: str, where: str = "the query") -> Type:
             f"column {name!r} of {where} is {kind.simpleString()}, which Spark cannot hand to Python",
             hint="cast it, for example to string, or leave it out",
         ) from error
-    if "collate" in kind.simpleString():  # only a field's metadata has the collation
-        return Type(arrow, kind.simpleString(), StructType([StructField("c", kind)]).json())
-    return Type(arrow, kind.simpleString(), kind.json())
+    of_field = Type(arrow, kind.simpleString(), StructType([StructField("c", kind)]).json())
+    return of_field if of_field.collated else Type(arrow, kind.simpleString(), kind.json())
 
 
 def spark_type(kind: Type) -> DataType:
     """The inverse of `plan_type`."""
     found: Any = json.loads(kind.json)
-    if isinstance(found, dict) and "__COLLATIONS" in kind.json:
+    if kind.collated:
         return StructType.fromJson(found).fields[0].dataType
     field = {"name": "c", "type": found, "nullable": True, "metadata": {}}
     return StructType.fromJson({"type": "struct", "fields": [field]}).fields[0].dataType
@@ -131,11 +130,11 @@ class SparkTyping:
                 )
         for number, (fields, columns) in enumerate(zip(inputs, expression.columns(), strict=True)):
             for column in columns:
-                kind = type_of(fields, column).text
-                if "collate" in kind or "char" in kind:
+                kind = type_of(fields, column)
+                if kind.collated or kind.padded:
                     raise UnsupportedError(
                         f"theta outside an inner join compares strings by their bytes, and {column!r} of input "
-                        f"{number} is {kind}",
+                        f"{number} is {kind.text}",
                         hint="use how='inner', or compare lower(...) of it in a column of its own",
                     )
 

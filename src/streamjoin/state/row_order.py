@@ -36,6 +36,11 @@ class RowOrder:
         return self.rings.rows + len(self.unordered)
 
     @property
+    def ghosts(self) -> int:
+        """Elements that have turned out to end where they begin, since this was built."""
+        return self.rings.ghosts
+
+    @property
     def nbytes(self) -> int:
         """Bytes kept."""
         return self.rings.nbytes + self.unordered.nbytes + self.groups.nbytes

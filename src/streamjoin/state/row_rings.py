@@ -43,6 +43,7 @@ class RowRings:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.ghosts = 0  # rows that have been pushed out by one of their own time
         self.clear()
 
     def clear(self) -> None:
@@ -91,11 +92,12 @@ class RowRings:
         number, self.next_part = self.next_part, self.next_part + 1
         self.parts[number] = StoredPart(len(ts), len(ts))
         if len(groups) == 1:
-            ends, label = self._push_one(int(groups[0]), ts, holder, number)
+            ends, label, began = self._push_one(int(groups[0]), ts, holder, number)
         else:
             rows = np.stack([ts, holder, np.full(len(ts), number)])
             out = push_rings(group, rows, self.size, self._rings, self.pool)
-            ends, label = Ends(out[0], out[1]), out[2]
+            ends, label, began = Ends(out[0], out[1]), out[2], out[3]
+        self.ghosts += int((began == ends.te).sum())
         for gone, left in zip(*(column.tolist() for column in _counted(label)), strict=True):
             self.parts[gone].kept -= left
             if not self.parts[gone].kept:
@@ -104,8 +106,9 @@ class RowRings:
             self._store_anew()
         return ends
 
-    def _push_one(self, group: int, ts: Times, holder: Indices, number: int) -> tuple[Ends, Indices]:
-        """The same for rows of one group, without a step per row: what is pushed out, and the numbers of its parts.
+    def _push_one(self, group: int, ts: Times, holder: Indices, number: int) -> tuple[Ends, Indices, Times]:
+        """The same for rows of one group, without a step per row: what is pushed out, the numbers of its parts, and its
+        own times.
 
         First in, first out: row i that goes is ended by row i of those that came when the ring was full.
         """
@@ -114,9 +117,10 @@ class RowRings:
         te = ts[len(ts) - gone :]
         old, new = min(gone, kept), max(0, gone - kept)  # new: rows that go in the step in which they come
         ring = self._ring(group)
-        left = [_read(ring[column], int(self.head[group]), old) for column in (1, 2)]
+        left = [_read(ring[column], int(self.head[group]), old) for column in (1, 2, 0)]
         if new:
-            left = [np.concatenate(columns) for columns in zip(left, (holder[:new], np.full(new, number)), strict=True)]
+            at_once = holder[:new], np.full(new, number), ts[:new]
+            left = [np.concatenate(columns) for columns in zip(left, at_once, strict=True)]
         capacity = ring.shape[1]
         self.head[group] = (self.head[group] + old) % capacity
         self.count[group] = kept - old
@@ -124,7 +128,7 @@ class RowRings:
         for column, values in enumerate((ts, holder, None)):
             _write(ring[column], free, number if values is None else values[new:], len(ts) - new)
         self.count[group] += len(ts) - new
-        return Ends(left[0], te), left[1]
+        return Ends(left[0], te), left[1], left[2]
 
     def _ring(self, group: int) -> npt.NDArray[np.int64]:
         first = int(self.base[group])
@@ -202,6 +206,7 @@ class RowRings:
     def restore(self, snapshot: Snapshot) -> None:
         """The inverse of `snapshot`."""
         self.clear()
+        counted = self.ghosts  # who is pushed out now was so before
         name = snapshot.manifest["name"]
         for part_id, _ in snapshot.manifest["parts"]:
             columns: Any = table_from_bytes(snapshot.blobs[f"{name}/{part_id}"])
@@ -209,6 +214,7 @@ class RowRings:
             self.push(*(columns[column].to_numpy() for column in ("group", "ts", "holder")))
             if number in self.parts:
                 self.parts[number].id = part_id
+        self.ghosts = counted
 
 
 def _counted(numbers: Indices) -> tuple[Indices, Indices]:

@@ -25,8 +25,8 @@ from streamjoin.state import Batch, Blobs, Snapshot, table_to_bytes
 from streamjoin.state.snapshot import FORMAT
 
 FIGURES: Final = (
-    "rows_in", "results", "early_results", "late", "unmatchable", "ghosts", "pages_read", "pages_written", "merges",
-    "generations",
+    "rows_in", "results", "early_results", "late", "unmatchable", "never_valid", "pages_read", "pages_written",
+    "merges", "generations",
 )  # fmt: skip
 # More generations than so many times the fan-in are merged before the end: each has files open.
 MOST_OPEN: Final = 3

@@ -25,7 +25,7 @@ from streamjoin.state import Batch, Snapshot
 from streamjoin.state.snapshot import FORMAT
 
 FIGURES: Final = (
-    "rows_in", "results", "late", "unmatchable", "ghosts", "pages_read", "pages_written", "result_pages", "merges",
+    "rows_in", "results", "late", "unmatchable", "never_valid", "pages_read", "pages_written", "result_pages", "merges",
     "groups", "bytes_on_disk",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from streamjoin.kernels import MOST_GRID_AXES
 from streamjoin.operators import AsofJoin, BestMatchJoin, NearestJoin
 from streamjoin.plan import relation as tree
 from streamjoin.plan.column_types import time_axis
+from streamjoin.plan.lowering.comparing import check_ordered
 from streamjoin.plan.lowering.joining import (
     JoinParts,
     Setting,
@@ -33,6 +34,7 @@ def lower_asof(join: tree.AsOfJoin, sides: Sides, needed: frozenset[str], settin
     keys, _ = bind_predicates(sides, _equals(join.keys))
     assert setting.axis is not None
     choice = AsOf(join.direction, in_ticks(setting.axis, join.tolerance, "tolerance"), join.exact, join.tie_break)
+    check_ordered(sides.parts[1].fields, join.tie_break, "tie_break")
     needed = needed | set(join.right.columns)  # ties are broken by content
     payload = payload_of(sides, 0, needed), payload_of(sides, 1, needed)
     reach = _reach(join, choice) if not keys else ()
@@ -65,6 +67,7 @@ def lower_nearest(join: tree.NearestJoin, sides: Sides, needed: frozenset[str], 
     keys, predicates = bind_predicates(sides, [*_equals(join.keys), join.within])
     within = predicates[0]
     assert isinstance(within, Within)
+    check_ordered(sides.parts[1].fields, join.choice.tie_break, "tie_break")
     tolerance, forget = join.choice.tolerance, None
     if tolerance is not None:
         assert join.times is not None

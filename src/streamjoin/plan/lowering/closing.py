@@ -18,7 +18,7 @@ from streamjoin.plan.lowering.joining import JoinParts
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
 from streamjoin.plan.lowering.streams import TimeLine
 from streamjoin.plan.physical import Edge, PhysicalPlan, Sink, Source
-from streamjoin.plan.types import Field, Fields, arrow_schema, names_of, plain_type, struct_type, type_of
+from streamjoin.plan.types import Field, Fields, arrow_schema, check_name, names_of, plain_type, struct_type, type_of
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import Entry, Node
 from streamjoin.runtime.intake import ARRIVAL, WHOLE, Channel, StageInput
@@ -215,6 +215,7 @@ def _shown(feed: SourceFeed) -> tuple[tuple[str, str], ...]:
 def _check_once(fields: Sequence[Field], priority: str | None) -> None:
     taken: set[str] = set()
     for each in fields:
+        check_name(each.name)
         if each.name.lower() in taken and priority is not None and each.name.lower() == priority.lower():
             raise CallError(
                 f"the result would have two columns {each.name!r}: an input's, and the one that says how urgent it is",

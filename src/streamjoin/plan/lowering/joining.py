@@ -18,7 +18,7 @@ from streamjoin.operators.urgency import NewPriority
 from streamjoin.plan.condition import quoted, readable
 from streamjoin.plan.expression import Expression
 from streamjoin.plan.lowering.predicates import Sides
-from streamjoin.plan.types import Fields, arrow_schema
+from streamjoin.plan.types import Fields, arrow_schema, names_of
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.placing import (
     HomePartitioning,
@@ -211,12 +211,22 @@ def with_cell(chosen: Partitioning, cell: float | None) -> Partitioning:
 
 
 def bindings_of(
-    payload: Sequence[Fields], keys: Keys, predicates: tuple[Predicate, ...], **options: Any
+    payload: tuple[Fields, Fields],
+    keys: Keys,
+    predicates: tuple[Predicate, ...],
+    *,
+    forget_after: int | tuple[int, int] | None = None,
+    timeless: bool = False,
+    ordered: bool = False,
 ) -> tuple[RowBinding, RowBinding]:
-    """What reads each input. Options that differ are pairs."""
-    made = []
-    for number, fields in enumerate(payload):
+    """What reads each input, see there; a pair where the two differ."""
+    forget = forget_after if isinstance(forget_after, tuple) else (forget_after, forget_after)
+
+    def binding(number: int) -> RowBinding:
         own = tuple(key[number] for key in keys)
-        mine = {name: each[number] if isinstance(each, tuple) else each for name, each in options.items()}
-        made.append(RowBinding(tuple(each.name for each in fields), number, own, predicates, own, **mine))
-    return made[0], made[1]
+        return RowBinding(
+            names_of(payload[number]), number, own, predicates, own,
+            forget_after=forget[number], timeless=timeless, ordered=ordered,
+        )  # fmt: skip
+
+    return binding(0), binding(1)

@@ -25,6 +25,7 @@ from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators import Aggregating, Multiplicity, NegativeWindow, Passing, RowWindow, StreamOf
 from streamjoin.operators.multiplicity import SetOperator
 from streamjoin.plan.condition import columns as columns_of
+from streamjoin.plan.lowering.comparing import check_ordered, check_told_apart
 from streamjoin.plan.lowering.feeds import Draft, Lowered, SourceFeed, StageFeed, sharing
 from streamjoin.plan.lowering.joins import JoinLowering
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
@@ -45,7 +46,7 @@ from streamjoin.plan.relation import (
     Union,
     operator_of,
 )
-from streamjoin.plan.types import Field, Fields, Type, Typing, arrow_schema, names_of, plain_type, type_of
+from streamjoin.plan.types import Field, Fields, Type, Typing, arrow_schema, check_name, names_of, plain_type, type_of
 from streamjoin.runtime.binding import RowBinding
 from streamjoin.runtime.fragment import Entry, Inner, Node
 from streamjoin.runtime.intake import ARRIVAL, HIDDEN, KEEP
@@ -98,6 +99,8 @@ class Lowering(JoinLowering):
                 self.typing.check(child.fields, relation.condition)
                 return child.selected(relation.condition)
             case Projection():
+                for name, _ in relation.computed:
+                    check_name(name)
                 wanted = [each for each in relation.computed if each[0] in needed]
                 below = frozenset(name for _, text in wanted for name in columns_of(text))
                 return self.rows(relation.child, below).computed(wanted, self.typing)
@@ -148,15 +151,21 @@ class Lowering(JoinLowering):
         entry = Entry(number, None if by_content else len(groups))
         node = draft.add_node(Node(config, (entry,), names, self._producer(), kept=feed.kept))
         own = {column: name for name, column in feed.origin.items() if name in names_of(feed.fields)}
-        placed = (tuple(own[column] for column in feed.groups),) if all(c in own for c in feed.groups) else ()
-        return Lowered((StageFeed(draft, node, feed.fields, placed if groups else ()),))
+        # By the groups as they are hashed: of a column with a collation that is its key, which nobody else has.
+        as_they_are = all(each in own and not type_of(feed.info.fields, each).collated for each in feed.groups)
+        placed = (tuple(own[column] for column in feed.groups),) if groups and as_they_are else ()
+        return Lowered((StageFeed(draft, node, feed.fields, placed),))
 
     # -- operators but joins -------------------------------------------------------------------------------------------
 
     def _aggregation(self, relation: Aggregation) -> Lowered:
         read = {each.column for each in relation.aggregates if each.column is not None}
         child = self.lower(relation.child, frozenset(relation.keys) | read)
-        self._check_groups(child.fields, relation.keys, "GROUP BY")
+        check_told_apart(child.fields, relation.keys, "GROUP BY")
+        for each in relation.aggregates:
+            check_name(each.name)
+            if each.function in ("min", "max") and each.column is not None:
+                check_ordered(child.fields, (each.column,), each.function)
         config = Aggregating(relation.keys, relation.aggregates, arrow_schema(child.fields), method=self.leaving.method)
         results = list(config.result_schema)[len(relation.keys) :]
         fields = [Field(key, type_of(child.fields, key)) for key in relation.keys]
@@ -169,13 +178,14 @@ class Lowering(JoinLowering):
     def _set(self, operator: SetOperator, relation: Relation) -> Lowered:
         parts = self._alike(relation, operator.upper())
         fields, names = parts[0].fields, parts[0].names
-        self._check_groups(fields, names, operator.upper())
+        check_told_apart(fields, names, operator.upper())
         config = Multiplicity(operator, arrow_schema(fields), method=self.leaving.method)
         return self._operator(config, parts, names, fields)
 
     def _to_stream(self, child: Lowered) -> Lowered:
         kind = self.leaving.to_stream
         assert kind is not None
+        check_told_apart(child.fields, child.names, kind.upper())
         config = StreamOf(kind, arrow_schema(child.fields))
         return self._operator(config, [child], () if kind == "rstream" else child.names, child.fields)
 
@@ -228,14 +238,3 @@ class Lowering(JoinLowering):
             sides = f"{one.name!r} ({one.type.text}) and {two.name!r} ({two.type.text})"
             raise CallError(f"{what} compares {sides}, which have no common type", hint="cast one of them")
         return kind
-
-    def _check_groups(self, fields: Fields, names: Sequence[str], what: str) -> None:
-        for name in names:
-            kind = type_of(fields, name)
-            if kind.collated:
-                raise UnsupportedError(
-                    f"{what} over {name!r}, which is {kind.text}: rows are told apart by their bytes here, and the "
-                    "collation takes some of them for equal",
-                    hint="make it plain text, lower(...) where case does not matter, and cast(... AS STRING COLLATE "
-                    "UTF8_BINARY)",
-                )

@@ -84,8 +84,7 @@ def _temporal(
         setting.unknown_ends,
         new_priority=setting.new_priority,
     )
-    options = {} if forget is None else {"forget_after": forget}
-    bindings = bindings_of(payload, keys, predicates, **options)
+    bindings = bindings_of(payload, keys, predicates, forget_after=forget)
     judged_by = ((), ()) if expression is None else expression.columns()
     times: tuple[tuple[str, int], ...] = ()
     if isinstance(join, IntervalJoin):  # a pair is as new as the newer of the two

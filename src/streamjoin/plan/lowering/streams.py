@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from streamjoin.algebra import Rows, TimeAxis, Validity, Window
 from streamjoin.errors import CallError, unknown_column
 from streamjoin.plan.column_types import time_axis
+from streamjoin.plan.lowering.comparing import check_told_apart
 from streamjoin.plan.lowering.feeds import SourceFeed
 from streamjoin.plan.lowering.options import SourceInfo
 from streamjoin.plan.lowering.priorities import ranking_of
-from streamjoin.plan.physical import Fold, Step
+from streamjoin.plan.physical import Collate, Fold, Step
 from streamjoin.plan.relation import Stream
 from streamjoin.plan.types import Field, Type, Typing, plain_type, struct_type, type_of
 from streamjoin.runtime.intake import HIDDEN, PRIORITY, WHOLE
 from streamjoin.runtime.reading import Reading
+
+_BYTES: Final = plain_type(pa.binary())
 
 
 @dataclass
@@ -67,18 +70,19 @@ class Streams:
         hidden: list[tuple[str, str]] = [(f"{HIDDEN}t{number}", column) for number, column in enumerate(times)]
         by = _groups(window, info)
         hidden += [(f"{HIDDEN}by{number}", column) for number, column in enumerate(by)]
+        collated = _collated(info, by)
         ranking = ranking_of(stream, info, self.typing)
         if isinstance(window, Rows) and (not info.streaming or self.prioritised):
             # Who came first among equal time stamps is known on a stream; in a batch the order is by all columns. So it
             # is beside priorities: a lane changes who comes first, and must not change results.
             others = [each.name for each in info.fields if each.name not in times]
             hidden += [(f"{HIDDEN}tie{number}", column) for number, column in enumerate(others)]
-        fold: tuple[Step, ...] = ()
+        fold: tuple[Step, ...] = (Collate(collated),) if collated else ()
         if info.whole:
             whole = [(column, f"{HIDDEN}w{number}") for number, column in enumerate(each.name for each in info.shown)]
             hidden += [(name, column) for column, name in whole]
-            fold = (Fold(tuple(whole)),)
-        own = list(_hidden(info, hidden))
+            fold += (Fold(tuple(whole)),)
+        own = [Field(each.name, _BYTES) if each.name in dict(collated) else each for each in _hidden(info, hidden)]
         if ranking is not None:
             hidden += ranking.reads
             fold += ranking.steps
@@ -137,6 +141,14 @@ def _groups(window: Window | None, info: SourceInfo) -> list[str]:
     for name in names:
         _check_there(info, name)
     return list(names)
+
+
+def _collated(info: SourceInfo, groups: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The hidden columns of groups that are told apart by keys of their collation, and the frame's."""
+    fields = info.fields
+    within = [column for column in groups if not pa.types.is_string(type_of(fields, column).arrow)]
+    check_told_apart(fields, within, "a row window's groups")  # there are keys of strings only, not of those in others
+    return tuple((f"{HIDDEN}by{at}", each) for at, each in enumerate(groups) if type_of(fields, each).collated)
 
 
 def _check_there(info: SourceInfo, column: str) -> None:

@@ -18,14 +18,13 @@ from streamjoin.algebra import Arrival, Rows, TimeAxis, Window
 from streamjoin.errors import CallError, unknown_column
 from streamjoin.plan.column_types import time_axis
 from streamjoin.plan.condition import quoted
-from streamjoin.plan.types import Field, Fields, Type
+from streamjoin.plan.types import Field, Fields, Type, check_name
 from streamjoin.runtime.intake import HIDDEN
 from streamjoin.spark.calls.options import Options, listed, per_source
 from streamjoin.spark.marks import is_streaming
 from streamjoin.spark.told import is_connect, schema_of, streams
 from streamjoin.spark.typing import SparkTyping, fields_of, plan_type, reason
 
-RESERVED: Final = "__sj"
 # Spark numbers the variables of lambda functions as they come.
 _VARIABLE: Final = re.compile(r"\b([xyz])_\d+\b")
 # A name as Spark reads it: a column, in backquotes where it has odd characters, and fields of it.
@@ -64,8 +63,7 @@ class Input:
         for name in self.columns:
             if self.columns.count(name) > 1:
                 raise CallError(f"{label} has two columns {name!r}", hint="rename one with toDF or alias")
-            if name.startswith(RESERVED):
-                raise CallError(f"column names must not begin with {RESERVED!r}, got {name!r}", hint="rename it")
+            check_name(name)
         self.types: dict[str, Type] = {each.name: each.type for each in fields_of(self.schema, label)}
         self.hidden: dict[str, Column] = {}
         self.shown: dict[str, str] = {}  # what Spark calls a hidden column

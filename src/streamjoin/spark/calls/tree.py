@@ -211,7 +211,9 @@ def check_late(plan: PhysicalPlan) -> None:
         if stage.outlet.testimony and "join" in late and not stage.complete:
             how: Any = stage.nodes[-1].config
             raise UnsupportedError(
-                f'late="join" in a {how.how} join whose rows go to several buckets is not there yet',
+                f'late="join" in a {how.how} join whose rows go to several buckets, and a second stage decides who met '
+                "nobody: it tells rows apart by content and validity, and a late row need not meet whom an equal one "
+                "met in time",
                 hint='use late="output" or late="drop", give equality keys (by=), or buckets=1',
             )
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, StructField
 from streamjoin.algebra.interval import FOREVER
 from streamjoin.errors import UnsupportedError
 from streamjoin.plan.condition import one_column, quoted
-from streamjoin.plan.physical import Compute, Computed, Edge, Filter, Fold, Mark, Rank, Sink, Source, Step
+from streamjoin.plan.physical import Collate, Compute, Computed, Edge, Filter, Fold, Mark, Rank, Sink, Source, Step
 from streamjoin.plan.tasks import SinkTask
 from streamjoin.plan.types import Fields, names_of
 from streamjoin.runtime.elements import PRIORITY as ELEMENT_PRIORITY
@@ -55,6 +55,9 @@ def _source_step(frame: DataFrame, step: Step, passing: list[str]) -> DataFrame:
     if isinstance(step, Rank):
         with evaluating(step.text):
             return frame.withColumn(PRIORITY, F.expr(step.text)).drop(*step.columns)
+    if isinstance(step, Collate):
+        keys = {name: collation_key(frame, F.col(quoted(name)), column) for name, column in step.columns}
+        return frame.withColumns(keys)
     if isinstance(step, Compute):
         unmarked = F.col(quoted(KEEP)) if kept else None
         return _select(frame, step, unmarked, passing)

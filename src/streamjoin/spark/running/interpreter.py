@@ -80,8 +80,17 @@ class Interpreter:
         edge = self.plan.edge_of(source.channel)
         assert edge is not None
         hidden = hidden_fields(edge)
-        rows = frame.mapInArrow(ReadElements(source), spark_schema(source.fields, hidden))
-        self.left[source.channel] = leaving(named(rows, edge.fields, hidden), self.plan.sink, edge)
+        task = ReadElements(source, told=not source.complete)
+        rows = named(frame.mapInArrow(task, spark_schema(source.fields, hidden)), edge.fields, hidden)
+        self.left[source.channel] = self.passed(source, leaving(self.told(source, rows), self.plan.sink, edge))
+
+    def told(self, source: Source, rows: DataFrame) -> DataFrame:
+        """The rows of a source that no stage reads, after its figures were taken off: of a batch there are none."""
+        return rows
+
+    def passed(self, source: Source, rows: DataFrame) -> DataFrame:
+        """What leaves of such a source."""
+        return rows
 
     def pack_source(self, source: Source, target: Target) -> DataFrame:
         """The packed rows of a source."""

@@ -52,6 +52,7 @@ class StreamInterpreter(Interpreter):
         self.call = call
         self.fed_by = fed_by or {}  # of sources that are results of other calls, the names of those calls' figures
         self.figures: Figures | None = None  # of the last stage
+        self.reading: Figures | None = None  # of the sources that no stage reads
 
     def pack_source(self, source: Source, target: Target) -> DataFrame:
         if source.complete:
@@ -64,6 +65,19 @@ class StreamInterpreter(Interpreter):
             frame = knowing(stamped, StructType([*spark_schema(source.handed_over).fields, clock]))
         task = PackSource(source, bucket_labels(target.buckets), told=True, clocked=clocked)
         return frame.mapInArrow(task, PACKED_SCHEMA)
+
+    def told(self, source: Source, rows: DataFrame) -> DataFrame:
+        if self.reading is None:
+            passing = [each for each in self.plan.sources if each.target is None]
+            fed_by = {each.channel: self.fed_by.get(each.name, ()) for each in passing}
+            prioritised = any(each.prioritised for each in passing)
+            self.reading = Figures(self.plan.axis, sources=fed_by, prioritised=prioritised)
+            remember_stage(self.reading.name, self.plan, None)
+        return self.reading.taken_off(rows, source.channel)
+
+    def passed(self, source: Source, rows: DataFrame) -> DataFrame:
+        assert self.reading is not None
+        return self.reading.counted(rows, source.channel)
 
     def operated(self, stage: Stage, packed: list[int]) -> DataFrame:
         if stage.complete:

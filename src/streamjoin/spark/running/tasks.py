@@ -51,13 +51,14 @@ class PackSource:
 
 @dataclass(frozen=True)
 class ReadElements:
-    """Rows of a source that no stage reads to rows of elements."""
+    """Rows of a source that no stage reads to rows of elements. `told`: also figures, on a stream."""
 
     source: Source
+    told: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = SourceTask(self.source)
-        for table in task.elements(collected(batches, task.schema)):
+        for table in task.elements(collected(batches, task.schema), told=self.told):
             yield from in_batches(numbered(table))
 
 
