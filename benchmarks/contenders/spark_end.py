@@ -11,7 +11,6 @@ log through Java, and whoever comes from there when the virtual machine is gone 
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import Counter
@@ -31,14 +30,15 @@ def end_spark(patience: float = PATIENCE_SECONDS) -> str | None:
     if spark is None:
         return None
     jvm: Popen[bytes] = spark.sparkContext._gateway.proc  # type: ignore[attr-defined, union-attr]
-    began = time.monotonic()
-    stopping = threading.Thread(target=_stop, args=(spark,), daemon=True)  # a JVM that hangs would never answer
+    began, wrong = time.monotonic(), list[str]()
+    stopping = threading.Thread(target=_stop, args=(spark, wrong), daemon=True)  # a JVM that hangs never answers
     stopping.start()
     stopping.join(patience)
-    return ended(jvm, max(0.0, began + patience - time.monotonic()), patience)
+    killed = ended(jvm, max(0.0, began + patience - time.monotonic()), patience)
+    return "; ".join([*wrong, *([] if killed is None else [killed])]) or None
 
 
-def _stop(spark: SparkSession) -> None:
+def _stop(spark: SparkSession, wrong: list[str]) -> None:
     gateway: Any = spark.sparkContext._gateway
     try:
         for query in spark.streams.active:
@@ -47,7 +47,7 @@ def _stop(spark: SparkSession) -> None:
         spark.stop()
         gateway.shutdown()
     except Exception as error:  # whatever it says, the JVM has to go
-        print(f"Spark did not stop as it should: {error}", file=sys.stderr)
+        wrong.append(f"Spark did not stop as it should: {error}")
     finally:
         with suppress(OSError):
             gateway.proc.stdin.close()  # what the JVM waits for
