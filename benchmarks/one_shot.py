@@ -1,7 +1,7 @@
 """A contender of a streaming question: a process that does one job, says what it measured, and ends.
 
     standard input   one JSON object, the request
-    standard output  one JSON object, the answer
+    standard output  one JSON object, the answer; and behind it, where its end was not as it should be, what was wrong
 
 Every job gets a process of its own, so that one job's warm JVM, caches and heap do not help or hurt another.
 `answer` is the contender's half and needs the standard library only, since it runs in the peers' environments too.
@@ -25,8 +25,12 @@ from benchmarks.errors import ContenderError
 Answer = dict[str, Any]
 
 
-def answer(do: Callable[[dict[str, Any]], Answer]) -> None:
-    """Read the request, do it, and write the answer."""
+def answer(do: Callable[[dict[str, Any]], Answer], end: Callable[[], str | None] | None = None) -> None:
+    """Read the request, do it, and write the answer.
+
+    `end`: what is to be done before the process may end; it says what was wrong with that. The answer is written
+    before, so that what was measured is not lost.
+    """
     # Whatever a library prints goes to standard error: standard output belongs to the answer.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -35,6 +39,9 @@ def answer(do: Callable[[dict[str, Any]], Answer]) -> None:
     except Exception:
         done = {"error": traceback.format_exc()}
     print(json.dumps(done), file=channel, flush=True)
+    wrong = None if end is None else end()
+    if wrong is not None:
+        print(json.dumps(wrong), file=channel, flush=True)
 
 
 def ask(
@@ -42,7 +49,8 @@ def ask(
 ) -> tuple[Answer, float]:
     """The answer of `python -m module`, and the seconds from the start of the process to its end.
 
-    What it and its workers keep in temporary files goes to `scratch`: the caller can remove it.
+    What it and its workers keep in temporary files goes to `scratch`: the caller can remove it. What was wrong with its
+    end is said on standard error: what it measured counts all the same.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     # Spark's Python workers and Flink's are started elsewhere: they find the benchmarks by this.
@@ -68,9 +76,12 @@ def ask(
         log.seek(0)
         noise = log.read()
     try:
-        answered: Answer = json.loads(said)
+        answered: Answer
+        answered, *wrong = map(json.loads, said.splitlines())
     except ValueError:
         raise ContenderError(f"{module} ended with {process.returncode} at {request}:\n{noise[-4000:]}") from None
     if "error" in answered:
         raise ContenderError(f"{module} failed at {request}:\n{answered['error'][-4000:]}")
+    for each in wrong:
+        print(f"{module}: {each}", file=sys.stderr)
     return answered, seconds

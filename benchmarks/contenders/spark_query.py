@@ -14,6 +14,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from benchmarks.contenders.spark_end import end_spark
 from benchmarks.one_shot import Answer, answer
 from benchmarks.streams import COLUMNS, FILES_PER_BATCH, Kind
 
@@ -102,21 +103,8 @@ def described(progress: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(do: Callable[[dict[str, Any]], Answer]) -> None:
-    """Answer one request, and end Spark before: what its JVM still had to do would disturb whoever is next."""
-
-    def done(request: dict[str, Any]) -> Answer:
-        try:
-            return do(request)
-        finally:
-            spark = SparkSession.getActiveSession()
-            if spark is not None:
-                gateway: Any = spark.sparkContext._gateway
-                spark.stop()
-                gateway.shutdown()
-                gateway.proc.stdin.close()  # what the JVM waits for
-                gateway.proc.wait(timeout=60)
-
-    answer(done)
+    """Answer one request, and end Spark: what its JVM still had to do would disturb whoever is next."""
+    answer(do, end_spark)
 
 
 def reason(error: Exception) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from typer.testing import CliRunner
 
 from benchmarks import streaming, streaming_peers, streaming_tables
 from benchmarks.contenders import spark_query, stream_floor
+from benchmarks.contenders.spark_end import ended
 from benchmarks.digest import digest_of
 from benchmarks.environments import ROOT, requirements_of
 from benchmarks.errors import BenchmarkError, ContenderError, UnequalResultsError
@@ -180,6 +183,25 @@ class TestOneShot:
         answered, seconds = ask(sys.executable, "tests.benchmarks.echo", ROOT, {"one": 1}, tmp_path / "tmp")
         assert answered == {"request": {"one": 1}, "temporary": str(tmp_path / "tmp")}
         assert seconds > 0
+
+    def test_what_was_measured_counts_though_the_end_was_not_as_it_should_be(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        request = {"wrong": "a process had to be killed"}
+        answered, _ = ask(sys.executable, "tests.benchmarks.echo", ROOT, request, tmp_path / "tmp")
+        assert answered["request"] == request
+        assert capsys.readouterr().err == "tests.benchmarks.echo: a process had to be killed\n"
+
+    def test_a_process_that_does_not_end_is_killed_and_it_is_said_what_it_was_doing(self) -> None:
+        stays = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"],
+                                 stdout=subprocess.PIPE)  # fmt: skip
+        assert stays.stdout is not None
+        assert stays.stdout.readline() == b"1\n"
+        wrong = ended(stays, 0.0, 0.0)
+        assert stays.returncode == -signal.SIGKILL
+        assert wrong is not None
+        assert f"process {stays.pid} had not ended after 0 s and was killed; its threads: 1 x python" in wrong
+        assert ended(stays, 0.0, 0.0) is None
 
     @pytest.mark.parametrize(
         ("module", "message"),
