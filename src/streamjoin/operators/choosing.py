@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import FOREVER, NEVER, Emit, LatePolicy
 from streamjoin.algebra.interval import Mask
-from streamjoin.operators.contract import Output, Results, Rows, null_rows, side_by_side
+from streamjoin.operators.contract import CLAIMANT, Output, Results, Rows, null_rows, side_by_side
 from streamjoin.operators.joining import Part, RunningJoin, padded, witness
 from streamjoin.operators.lateness import without_late
 from streamjoin.operators.ordering import HeldRows
@@ -212,7 +212,7 @@ class RunningChoosingJoin(RunningJoin):
                 assert lonely.home is not None
                 lonely = lonely.take(lonely.home)
                 if len(lonely):
-                    yield Rows("candidate", self.other, lonely)
+                    yield Rows(CLAIMANT, self.other, lonely)
             elif len(lonely):
                 yield from self._leave(self._alone(self.other, lonely))
         self.announced = self.area.runs

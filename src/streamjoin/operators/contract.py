@@ -46,6 +46,8 @@ from streamjoin.state.row_table import RowTable, optional, whole
 from streamjoin.state.stores import FileStore
 
 RowsName = Literal["late", "candidate", "witness"]
+# Rows that claim to have met nobody, for a verdict. Stored plans have another word for them, by which they are read.
+CLAIMANT: Final = "candidate"
 
 
 # Of rows of an input that may also have gone to other buckets: which of them are at home in this one.
