@@ -244,10 +244,15 @@ def draw_case(seed: int) -> Case:
             row["te"] = FOREVER if isinstance(windows[number], Rows) else _end_of(row, 0, windows[number], None)
         arrivals.append(rows)
     return Case(
-        seed, between, windows, slack, arrivals, emit, rng.choice(["outputs", "inputs", "auto"]), late,
+        seed, between, windows, slack, arrivals, emit, _held(rng.choice(["outputs", "inputs", "auto"]), windows), late,
         rng.choice([1, 1, 2, 3, 4, 5, 6]), rng.choice([None, 1.0, 3.0, 20.0]), rng.choice([0, 0.3]), regime, kind,
         rng.random() < 0.15, schema,
     )  # fmt: skip
+
+
+def _held(hold: str, windows: list[Window]) -> str:
+    """What waits for order: rows whose ends become known later are joined at once, or the call is refused."""
+    return "outputs" if hold == "inputs" and any(isinstance(window, Rows) for window in windows) else hold
 
 
 class Model:

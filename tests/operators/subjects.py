@@ -133,12 +133,12 @@ def placed(reach: int) -> Draw:
 
 
 def testimony(outer: str) -> Draw:
-    """Rows for a verdict: candidates, and witnesses for some of them, several for one; by snapshot with their parts."""
+    """Rows for a verdict: claimants, and witnesses for some of them, several for one; by snapshot with their parts."""
 
     def draw(rng: random.Random, slack: int) -> tuple[Batch, Batch]:
         rows = rng.randint(10, 16)
         validities = [(ts, max(te, ts + 1)) for ts, te in _validities(rng, rows)]
-        candidates = batch(validities, origin=range(100, 100 + rows), home=[True] * rows)
+        claimants = batch(validities, origin=range(100, 100 + rows), home=[True] * rows)
         some = [rng.randrange(rows) for _ in range(rows)]
         parts: tuple[np.ndarray, ...] = ()
         if outer == "snapshot":
@@ -148,9 +148,9 @@ def testimony(outer: str) -> Draw:
                 for row, start in zip(some, starts, strict=True)
             ]
             parts = (np.array(starts), np.array(ends))
-        seen = candidates.take(np.array(some))
+        seen = claimants.take(np.array(some))
         witnesses = Batch(pa.table({}), seen.ts, seen.te, seen.group, parts, origin=seen.origin)
-        return _in_order_of_arrival(rng, slack, candidates), _in_order_of_arrival(rng, slack, witnesses)
+        return _in_order_of_arrival(rng, slack, claimants), _in_order_of_arrival(rng, slack, witnesses)
 
     return draw
 
@@ -260,10 +260,10 @@ def _verdict(number: int, how: str, outer: str) -> Subject:
 
 
 def _judging(name: str, how: str, outer: str, *numbers: int, ordered: bool = False) -> Subject:
-    """What comes on input 0 is no further than what candidates can still come."""
+    """What comes on input 0 is no further than what claimants can still come."""
     config = Judging(tuple(Verdict(number, SCHEMAS, how, outer) for number in numbers), ordered)
-    candidates = tuple(range(1, config.inputs, 2))
-    return Subject(name, config, judged(outer, len(numbers)), ordered, bounded={0: candidates})
+    claimants = tuple(range(1, config.inputs, 2))
+    return Subject(name, config, judged(outer, len(numbers)), ordered, bounded={0: claimants})
 
 
 # A chain of bands over one column, a ring of bands, boxes that all have a point in common, and a path whose middle is

@@ -23,19 +23,19 @@ from tests.operators.driving import SCHEMAS, end, micro_batch, results, rows
 from tests.operators.subjects import COPIED
 from tests.state.making import PAYLOAD
 
-RESULTS, CANDIDATES, WITNESSES = 0, 1, 2
+RESULTS, CLAIMANTS, WITNESSES = 0, 1, 2
 
 
 def judging(*, ordered: bool = False) -> RunningJudging:
     return Judging((Verdict(0, SCHEMAS, "left"),), ordered).build()
 
 
-def candidates(*some: tuple[int, int, int]) -> Batch:
+def claimants(*some: tuple[int, int, int]) -> Batch:
     return replace(rows(*some), origin=np.array([number for number, *_ in some], np.int64))
 
 
 def witnesses(*some: tuple[int, int, int]) -> Batch:
-    return replace(candidates(*some), payload=pa.table({}))
+    return replace(claimants(*some), payload=pa.table({}))
 
 
 def pair(ts: int, te: int, holder: int = -1) -> Batch:
@@ -54,7 +54,7 @@ def progress(running: RunningJudging, *times: int | None) -> list[tuple]:
 
 def test_nothing_is_decided_before_all_testimony_has_been_given() -> None:
     running = judging()
-    put(running, CANDIDATES, candidates((1, 0, 5), (2, 0, 5)))
+    put(running, CLAIMANTS, claimants((1, 0, 5), (2, 0, 5)))
     put(running, WITNESSES, witnesses((1, 0, 5)))
     assert progress(running, 9, 9) == [], "the one witness may still come"
     assert progress(running, None, None, 4) == []
@@ -70,7 +70,7 @@ def test_results_pass_at_once_unless_they_must_be_in_order() -> None:
     running = judging(ordered=True)
     assert put(running, RESULTS, pair(3, 9)) == []
     assert put(running, RESULTS, pair(2, 4)) == []
-    put(running, CANDIDATES, candidates((1, 1, 6)))
+    put(running, CLAIMANTS, claimants((1, 1, 6)))
     assert progress(running, 3, 5, 5) == [], "row 1 is undecided, and begins before both"
     assert running.progress == 1
     assert progress(running, None, 6, 6) == [(1, None, 1, 6), (7, 7, 2, 4)]
@@ -81,7 +81,7 @@ def test_results_pass_at_once_unless_they_must_be_in_order() -> None:
 
 def test_the_end_decides_everything() -> None:
     running = judging()
-    put(running, CANDIDATES, candidates((1, 0, FOREVER)))
+    put(running, CLAIMANTS, claimants((1, 0, FOREVER)))
     assert end(running) == [(1, None, 0, FOREVER)]
     assert running.state_rows == 0
 
@@ -93,7 +93,7 @@ def test_unknown_ends_go_through() -> None:
     assert passed.holder.tolist() == [11]
     ends = Ends(np.array([11]), np.array([8]))
     assert [one.te.tolist() for one in running.on_ends(RESULTS, ends)] == [[8]]
-    assert list(running.on_ends(CANDIDATES, ends)) == [], "candidates have ends"
+    assert list(running.on_ends(CLAIMANTS, ends)) == [], "claimants have ends"
 
 
 def test_a_result_that_waits_takes_its_end_here() -> None:

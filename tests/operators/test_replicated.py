@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamjoin.operators import Results, Rows
+from streamjoin.operators.contract import CLAIMANT
 from tests.operators.driving import named, results, rows, temporal
 
 
@@ -12,10 +13,10 @@ def split(outputs: list) -> tuple[list, list]:
     )
 
 
-def test_a_lonely_row_is_a_candidate_where_it_is_at_home_only() -> None:
+def test_a_lonely_row_is_a_claimant_where_it_is_at_home_only() -> None:
     join = temporal(how="left", replicated=(True, False))
     list(join.on_batch(0, rows((1, 0, 5), (2, 0, 5), origin=[11, 12], home=[True, False])))
-    assert split(list(join.on_end())) == ([], [("candidate", 0, [11])])
+    assert split(list(join.on_end())) == ([], [(CLAIMANT, 0, [11])])
 
 
 def test_a_row_that_meets_someone_abroad_is_witnessed_once() -> None:
@@ -35,18 +36,18 @@ def test_a_semi_row_leaves_at_home_and_is_witnessed_abroad() -> None:
         )
     )
     assert split(list(join.on_batch(1, rows((7, 0, 5), group=[1])))) == ([(1, None, 0, 5)], [("witness", 0, [12])])
-    assert split(list(join.on_end())) == ([], [("candidate", 0, [13])])
+    assert split(list(join.on_end())) == ([], [(CLAIMANT, 0, [13])])
 
 
 def test_by_snapshot_every_replica_says_which_parts_it_saw_and_home_brings_the_row() -> None:
     join = temporal(how="left", outer="snapshot", replicated=(True, False))
     list(join.on_batch(0, rows((1, 0, 9), (2, 0, 9), origin=[11, 12], home=[True, False])))
     list(join.on_batch(1, rows((7, 2, 4))))
-    witness, candidate = list(join.on_end())
-    assert named([witness, candidate]) == [("witness", 0, [11, 12]), ("candidate", 0, [11])]
+    witness, claimant = list(join.on_end())
+    assert named([witness, claimant]) == [("witness", 0, [11, 12]), (CLAIMANT, 0, [11])]
     assert [column.tolist() for column in witness.batch.values] == [[2, 2], [4, 4]]
     assert witness.batch.payload.num_columns == 0, "a witness needs no payload"
-    assert candidate.batch.payload["id"].to_pylist() == [1]
+    assert claimant.batch.payload["id"].to_pylist() == [1]
 
 
 def test_a_row_that_can_match_nothing_is_settled_at_home_without_a_verdict() -> None:

@@ -1,4 +1,4 @@
-"""The verdict: candidates and witnesses of a row, brought together by its origin."""
+"""The verdict: claimants and witnesses of a row, brought together by its origin."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def witnessed(
         ("semi", 0, [(1, None, 0, 5)]),
     ],
 )
-def test_a_candidate_without_a_witness_met_nobody(how: str, number: int, expected: list) -> None:
+def test_a_claimant_without_a_witness_met_nobody(how: str, number: int, expected: list) -> None:
     operator = verdict(how, number=number)
     assert put(operator, 0, (1, 0, 5), (2, 0, 5), origin=[11, 12]) == []
     witnessed(operator, (11, 0, 5), (11, 0, 5))
@@ -54,16 +54,16 @@ def test_a_row_is_decided_when_both_inputs_have_passed_its_end() -> None:
     assert operator.progress == 5
 
 
-def test_a_witness_may_come_before_its_candidate_or_after() -> None:
+def test_a_witness_may_come_before_its_claimant_or_after() -> None:
     operator = verdict("left")
     witnessed(operator, (11, 0, 5))
     put(operator, 0, (1, 0, 5), (2, 0, 5), origin=[11, 12])
     witnessed(operator, (12, 0, 5))
     assert progress(operator, 9, 9) == []
-    assert operator.state_rows == 0, "witnesses are forgotten with their candidates"
+    assert operator.state_rows == 0, "witnesses are forgotten with their claimants"
 
 
-def test_a_witness_whose_row_is_no_candidate_is_forgotten_at_its_end() -> None:
+def test_a_witness_whose_row_is_no_claimant_is_forgotten_at_its_end() -> None:
     """The replica at home has met someone itself."""
     operator = verdict("left")
     witnessed(operator, (11, 0, 5))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import FOREVER, Band, Equals, Overlaps, Predicate, Range, Similar, Validity, Within
+from streamjoin.algebra import FOREVER, Band, Equals, Overlaps, Predicate, Range, Rows, Similar, Validity, Within
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering.joining import ExpressionTest, choose_partitioning, order_of, value_tests
 from streamjoin.plan.naming import name_columns
@@ -222,6 +222,14 @@ def test_a_copied_row_that_is_late_is_shown_and_counted_once() -> None:
 )
 def test_inputs_are_held_where_rows_have_many_partners(made: Relation, hold: str) -> None:
     assert config(made, emit="ordered").hold == hold
+
+
+def test_inputs_whose_ends_become_known_later_cannot_be_held() -> None:
+    counted = replace(join(BAND), left=stream("0", Rows(3)))
+    with pytest.raises(CallError, match="over row windows or other operators, whose ends become known later"):
+        lowered(replace(counted, hold="inputs"), emit="ordered")
+    plans = [lowered(replace(counted, hold=hold), emit="ordered") for hold in ("auto", "outputs")]
+    assert all(plan.stages[-1].outlet.ordered for plan in plans), "results wait where they leave"
 
 
 def test_only_a_partitioning_that_lets_pairs_meet_twice_tests_the_owner() -> None:

@@ -41,18 +41,18 @@ class Court:
     def __init__(self, *, buckets: int = 2, ordered: bool = False) -> None:
         self.stage = planned(buckets=buckets, ordered=ordered).stages[1]
         self.running = self.stage.build(0)
-        self.results, self.candidates, self.witnesses = (each.channels[0].number for each in self.stage.inputs)
+        self.results, self.claimants, self.witnesses = (each.channels[0].number for each in self.stage.inputs)
 
     def take(self, *packets: Packet) -> list[tuple]:
         return shown(self.running.take(packets))
 
     def told(self, bucket: int, joined: int, to_come: int) -> list[Packet]:
         """A bucket has joined all that ends by `joined`, and no result before `to_come` leaves it any more."""
-        times = {self.results: to_come, self.candidates: joined, self.witnesses: joined}
+        times = {self.results: to_come, self.claimants: joined, self.witnesses: joined}
         return [Packet(0, number, "progress", {"bucket": bucket, "progress": time}) for number, time in times.items()]
 
-    def candidate(self, *some: tuple[int, int, int]) -> Packet:
-        return Packet(0, self.candidates, "rows", _originals(*some).to_table())
+    def claimant(self, *some: tuple[int, int, int]) -> Packet:
+        return Packet(0, self.claimants, "rows", _originals(*some).to_table())
 
     def witness(self, *some: tuple[int, int, int]) -> Packet:
         return Packet(0, self.witnesses, "rows", replace(_originals(*some), payload=pa.table({})).to_table())
@@ -82,7 +82,7 @@ def shown(packets: Any) -> list[tuple]:
 
 def test_nothing_is_decided_before_every_bucket_has_passed_it() -> None:
     court = Court()
-    said = [court.candidate((1, 0, 5), (2, 0, 5)), court.witness((1, 0, 5))]
+    said = [court.claimant((1, 0, 5), (2, 0, 5)), court.witness((1, 0, 5))]
     assert court.take(*said, *court.told(0, 9, 9)) == []
     assert court.running.figures()["state_rows"] == 3
     assert court.take(*court.told(1, 4, 4)) == [], "bucket 1 may still hold the one witness"
@@ -98,7 +98,7 @@ def test_results_pass_at_once_unless_they_must_be_in_order() -> None:
     court = Court(ordered=True)
     assert court.take(court.pair(3, 9)) == []
     assert court.take(court.pair(2, 4)) == []
-    said = court.candidate((1, 1, 6))
+    said = court.claimant((1, 1, 6))
     first = [*court.told(0, 5, 3), *court.told(1, 5, 3)]
     assert court.take(said, *first) == [], "row 1 is undecided, and begins before both"
     assert court.take(*court.told(0, 6, 3)) == [], "by bucket 1 it may have met someone"
@@ -108,14 +108,14 @@ def test_results_pass_at_once_unless_they_must_be_in_order() -> None:
 
 def test_the_end_decides_everything() -> None:
     court = Court()
-    assert court.take(court.candidate((1, 0, FOREVER))) == []
+    assert court.take(court.claimant((1, 0, FOREVER))) == []
     assert shown(court.running.end()) == [(1, None, 0, None)]
 
 
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_court_goes_on_from_its_snapshot(ordered: bool) -> None:
     court = Court(ordered=ordered)
-    said = [court.candidate((1, 0, 5), (2, 0, 5)), court.witness((2, 0, 5))]
+    said = [court.claimant((1, 0, 5), (2, 0, 5)), court.witness((2, 0, 5))]
     court.take(court.pair(3, 9), *said, *court.told(0, 7, 7))
     again = moved(court.running, court.stage.build(0), Store(), name=None)
     both = [shown(one.take(court.told(1, 5, 4))) for one in (court.running, again)]

@@ -12,7 +12,7 @@ import pytest
 
 from streamjoin.algebra import FOREVER
 from streamjoin.operators import Multiplicity, Output, Results, Rows, RowWindow
-from streamjoin.operators.contract import Context, Footprint
+from streamjoin.operators.contract import CLAIMANT, Context, Footprint
 from streamjoin.operators.row_window import in_order
 from streamjoin.runtime import fragment as fragments
 from streamjoin.runtime.binding import RowBinding
@@ -119,11 +119,11 @@ def test_rows_that_other_buckets_decide_about_leave_by_the_last_node() -> None:
             return self
 
         def on_batches_end(self) -> Iterator[Output]:
-            yield Rows("candidate", 0, batch([(1, 2)]))
+            yield Rows(CLAIMANT, 0, batch([(1, 2)]))
 
     wrong = Undecided("one", [])
-    (candidate,) = Fragment([Node(wrong, (Entry(0),), NAMES)], 0).run({}, {}, [1])
-    assert isinstance(candidate, Rows)
+    (claimant,) = Fragment([Node(wrong, (Entry(0),), NAMES)], 0).run({}, {}, [1])
+    assert isinstance(claimant, Rows)
     nodes = [Node(wrong, (Entry(0),), NAMES), Node(Recording("two", []), (Inner(0, RowBinding(NAMES)),), NAMES)]
     with pytest.raises(AssertionError, match="leave by the last node"):
         list(Fragment(nodes, 0).run({}, {}, [1]))

@@ -106,6 +106,35 @@ def test_durations_have_units_where_time_has(frame: DataFrame) -> None:
     assert lines["matches by"] == "ts - ts in [-1 ms, 2 h]"
 
 
+def test_a_stream_says_how_late_results_can_be(spark: SparkSession, frame: DataFrame) -> None:
+    ticks = spark.readStream.format("rate").load()
+    timed = {"time": "timestamp", "window": sj.Range("5 s"), "lateness": sj.Grace("2 s")}
+    joined = sj.join(ticks, ticks, by="value", **timed)
+    assert sj.output_delay(joined) == "7001 milliseconds"
+    assert _lines(joined)["delay"] == "results may be 7 s late, by valid_from"
+    pairs = sj.join_interval(ticks, ticks, on="timestamp", lower="0 s", upper="1 s", lateness=sj.Grace("2 s"))
+    assert _lines(pairs)["delay"] == "results may be 3 s late, by the time of the left input"
+    query = "SELECT ISTREAM(value) FROM R [RANGE 5 SECONDS]"
+    told = sj.cql(spark, query, time="timestamp", lateness=sj.Grace("2 s"), R=ticks)
+    assert _lines(told)["delay"] == "results may be 0 s late, by _time"
+    assert _lines(sj.join(frame, frame, by="k")).keys().isdisjoint({"delay"}), "of a batch nothing is late"
+
+
+def test_a_stream_says_why_results_may_be_late_without_bound(spark: SparkSession, frame: DataFrame) -> None:
+    ticks = spark.readStream.format("rate").load()
+    timed = {"time": "timestamp", "window": sj.Range("5 s"), "lateness": sj.Grace("2 s")}
+    each_once = sj.distinct(ticks, **timed)
+    why = "no bound: DISTINCT: a row may be there for ever, as equal ones follow one another"
+    assert _lines(each_once)["delay"] == why
+    adapting = sj.join(ticks, ticks, by="value", **{**timed, "lateness": sj.MaxDelay()})
+    why = "no bound: input 0 has a slack that adapts, so nobody knows how late results can be"
+    assert _lines(adapting)["delay"] == why
+    urgent = sj.join(ticks, ticks, by="value", priority="value", **timed)
+    why = "no bound: Spark's watermark would follow the urgent ones, and drop others"
+    assert _lines(urgent)["delay"] == why
+    assert _lines(sj.join(ticks, frame, left_by="value", right_by="k"))["delay"] == "none: results have no time"
+
+
 def test_the_plan_is_found_again_after_filter_and_with_column(frame: DataFrame) -> None:
     joined = sj.join([frame, frame], by="k")
     shaped = joined.where("lo > 1").withColumn("more", F.lit(1)).withColumn("lo", F.col("lo") * 2)

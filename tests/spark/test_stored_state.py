@@ -156,8 +156,8 @@ def test_nothing_is_left_when_all_has_ended() -> None:
 
 def test_the_second_stage_has_the_inputs_that_it_decides_about() -> None:
     judging = Judging((Verdict(1, SCHEMAS, "right"),), ordered=True).build()
-    candidates = rows((1, 5, 9), (2, 3, 20), origin=[1, 2], home=[True, True])
-    assert list(judging.on_batch(1, candidates)) == []
+    claimants = rows((1, 5, 9), (2, 3, 20), origin=[1, 2], home=[True, True])
+    assert list(judging.on_batch(1, claimants)) == []
     assert list(judging.on_batch(2, rows((2, 3, 20), origin=[2], home=[False]))) == []
     (part,) = stored(judging)
     assert (part.stage, part.input, part.rows, part.runs, part.first, part.last) == ("verdict", 1, 3, 2, 3, 20)

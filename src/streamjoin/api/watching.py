@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamjoin.algebra import TimeAxis
 from streamjoin.errors import CallError, says_what_fits
+from streamjoin.plan.delay import describe_delay
 from streamjoin.plan.delay import output_delay as delay_of
 from streamjoin.plan.explaining import draw_plan, explain_plan
 from streamjoin.plan.picture import explain_relation
@@ -20,11 +21,14 @@ from streamjoin.spark.stored.finish import finish_query
 
 # So many micro-batches are looked back at for progress that stands.
 STANDING_FOR: Final = 100
+# Why a frame with urgent rows has no delay.
+_URGENT: Final = "Spark's watermark would follow the urgent ones, and drop others"
 
 
 @says_what_fits
 def explain(frame: DataFrame) -> str:
-    """What a joined frame will do: operator, order, partitioning and its copies, what is kept and until when.
+    """What a joined frame will do: operator, order, partitioning and its copies, what is kept and until when; of a
+    stream also how late results can be, which is what `sj.output_delay` says, or why there is no bound.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
@@ -57,6 +61,9 @@ def _explanation(call: CallPlan) -> Explanation:
         written, runs = (explain_relation(each) for each in (call.written, call.query.relation))
         leaves = [] if call.query.to_stream is None else [f"leaves as      {call.query.to_stream}"]
         lines = ["as written", *_indented(written), "as it runs", *_indented(runs), *leaves, *lines]
+    if call.plan.streaming:
+        delay = f"no bound: {_URGENT}" if call.prioritised else describe_delay(call.query, call.plan)
+        lines.append(f"delay          {delay}")
     told = Explanation("\n".join(lines))
     told.picture = draw_plan(call.plan)
     return told
@@ -117,7 +124,7 @@ def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
     plan = plan_of(frame)
     if plan.prioritised:
         raise CallError(
-            "a frame with urgent rows has no delay: Spark's watermark would follow the urgent ones, and drop others",
+            f"a frame with urgent rows has no delay: {_URGENT}",
             hint="sj.deprioritise(frame) gives a plain stream in order of time",
         )
     for field in frame.schema.fields:

@@ -26,6 +26,7 @@ import pyarrow as pa
 from streamjoin.algebra import FOREVER, NEVER, Emit
 from streamjoin.algebra.interval import Mask
 from streamjoin.operators.contract import (
+    CLAIMANT,
     Choice,
     Configuration,
     JoinTerms,
@@ -226,7 +227,7 @@ class RunningChoosingJoin(RunningJoin):
                 assert lonely.home is not None
                 lonely = lonely.take(lonely.home)
                 if len(lonely):
-                    yield Rows("candidate", self.other, lonely)
+                    yield Rows(CLAIMANT, self.other, lonely)
             elif len(lonely):
                 yield from self._leave(self._alone(self.other, lonely))
         self.announced = self.area.runs

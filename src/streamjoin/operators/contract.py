@@ -51,6 +51,8 @@ from streamjoin.state.row_table import RowTable, optional, whole
 from streamjoin.state.stores import FileStore
 
 RowsName = Literal["candidate", "witness"]
+# Rows that claim to have met nobody, for a verdict. Stored plans have another word for them, by which they are read.
+CLAIMANT: Final = "candidate"
 
 
 @runtime_checkable

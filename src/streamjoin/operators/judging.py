@@ -1,19 +1,19 @@
 """Judging: the second stage of a join whose rows are replicated over buckets.
 
     input 0                results of the first stage: they pass, or wait for what could precede them
-    inputs 1 + 2i, 2 + 2i  candidates and witnesses of the i-th verdict, about rows of its input of the join
+    inputs 1 + 2i, 2 + 2i  claimants and witnesses of the i-th verdict, about rows of its input of the join
 
 Law: nothing is decided before *every* bucket of the first stage has said that it is past the row's end, because each of
 them may hold the one witness. So progress means two things here:
 
     of input 0             nothing with a smaller `ts` comes any more from the first stage, neither a result nor a
-                           candidate: what a join calls its `progress`
+                           claimant: what a join calls its `progress`
     of the others          all testimony about rows that end here or earlier has been given: what a join calls `joined`
 
 Whoever has several buckets of the first stage takes the least over them; one that has not spoken yet blocks.
 
 Results may have unknown ends: holders go through, and so do their ends, unless the result still waits here and takes
-its own. Candidates have left their areas, so their ends are known.
+its own. Claimants have left their areas, so their ends are known.
 """
 
 from __future__ import annotations

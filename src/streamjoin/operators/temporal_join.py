@@ -25,7 +25,7 @@ precede.
 Event joins (`validity=False`) have no validity: `ts` is the row's time, `te` the instant from which it can be
 forgotten.
 
-Where rows are replicated over buckets no bucket alone knows that a row met nobody: it says what it knows (candidates
+Where rows are replicated over buckets no bucket alone knows that a row met nobody: it says what it knows (claimants
 and witnesses), and `verdict` decides.
 
 Ends may be unknown when a row comes (see `state.holders`). Such a row is joined and kept like one that never ends; a
@@ -51,7 +51,17 @@ from streamjoin.algebra.policy import ADDED, Hold
 from streamjoin.errors import CallError
 from streamjoin.kernels import parts_of_validity
 from streamjoin.operators.area_join import RunningAreaJoin, check_emission
-from streamjoin.operators.contract import ALONE, Configuration, Context, JoinTerms, Output, Results, Rows, side_by_side
+from streamjoin.operators.contract import (
+    ALONE,
+    CLAIMANT,
+    Configuration,
+    Context,
+    JoinTerms,
+    Output,
+    Results,
+    Rows,
+    side_by_side,
+)
 from streamjoin.operators.joining import described, padded, witness
 from streamjoin.operators.lateness import LateRows, with_hope
 from streamjoin.operators.urgency import NewPriority, lowered, taken, urgent_first
@@ -292,9 +302,9 @@ class RunningTemporalJoin(RunningAreaJoin):
             seen = rows.take(row)
             if len(seen):
                 yield Rows("witness", number, witness(seen, start, end))
-            candidates: Mask = rows.home
+            claimants: Mask = rows.home
         else:
-            candidates = rows.home & ~matched
+            claimants = rows.home & ~matched
             if self.config.unknown_ends:  # nothing has been said of them before
                 abroad = rows.take(matched & ~rows.home)
                 if len(abroad):
@@ -302,8 +312,8 @@ class RunningTemporalJoin(RunningAreaJoin):
                 at_home = rows.take(matched & rows.home)
                 if self.config.how == "semi" and len(at_home):
                     yield from self._alone(number, at_home.payload, at_home.ts, at_home.te, at_home.priority)
-        if candidates.any():
-            yield Rows("candidate", number, rows.take(candidates))
+        if claimants.any():
+            yield Rows(CLAIMANT, number, rows.take(claimants))
 
     def _alone(
         self, number: int, payload: pa.Table, ts: Times, te: Times, own: Priorities | None = None

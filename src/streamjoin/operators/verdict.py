@@ -3,10 +3,10 @@
 Without equality keys a row may be replicated over buckets, and none of them alone knows that it met nobody. Each bucket
 testifies, and the verdict of a row is given in one place:
 
-    input 0, candidates   the replica at home found no partner there (by snapshot: the row itself, whatever it found)
+    input 0, claimants    the replica at home found no partner there (by snapshot: the row itself, whatever it found)
     input 1, witnesses    another replica found a partner (by snapshot: the parts of the validity it saw covered)
 
-A candidate without a witness met nobody: it is padded (outer) or leaves bare (anti). A candidate with a witness leaves
+A claimant without a witness met nobody: it is padded (outer) or leaves bare (anti). A claimant with a witness leaves
 bare (semi). They are brought together by `origin`, a number that all replicas of a row share, and by the validity.
 A row is decided when progress has passed its end on both inputs: then every bucket has said what it knows. Its
 witnesses are forgotten with it.
@@ -79,19 +79,19 @@ class RunningVerdict(OperatorOfParts):
 
     def _decide(self) -> Iterator[Output]:
         bound = self.times.least()
-        candidates, witnesses = (waiting.release(lambda rows: rows.te <= bound) for waiting in self.waiting)
-        if candidates is None:
+        claimants, witnesses = (waiting.release(lambda rows: rows.te <= bound) for waiting in self.waiting)
+        if claimants is None:
             return
-        results = self._judge(candidates, witnesses)
+        results = self._judge(claimants, witnesses)
         if len(results):
             self.figures["results"] += len(results)
             yield results
 
-    def _judge(self, candidates: Batch, witnesses: Batch | None) -> Results:
+    def _judge(self, claimants: Batch, witnesses: Batch | None) -> Results:
         semi = self.config.how == "semi"
-        mine, seen = who(candidates, witnesses)
+        mine, seen = who(claimants, witnesses)
         if self.config.outer == "row":
-            chosen = candidates.take(np.isin(mine, seen) == semi)
+            chosen = claimants.take(np.isin(mine, seen) == semi)
             return self._results(chosen.payload, chosen.ts, chosen.te, self._priority(chosen))
         # Rows that share an origin have the same partners, so each of them gets all that was seen of any.
         start, end = (np.empty(0, np.int64),) * 2 if witnesses is None else witnesses.values
@@ -99,8 +99,8 @@ class RunningVerdict(OperatorOfParts):
         first, last = (np.searchsorted(seen[order], mine, side=side) for side in ("left", "right"))
         row = np.repeat(np.arange(len(mine)), last - first)
         piece = order[np.arange(len(row)) - np.repeat(np.cumsum(last - first) - last, last - first)]
-        row, ts, te = parts_of_validity(candidates.ts, candidates.te, (row, start[piece], end[piece]), covered=semi)
-        return self._results(candidates.payload.take(pa.array(row)), ts, te)
+        row, ts, te = parts_of_validity(claimants.ts, claimants.te, (row, start[piece], end[piece]), covered=semi)
+        return self._results(claimants.payload.take(pa.array(row)), ts, te)
 
     def _priority(self, rows: Batch) -> Priorities | None:
         own = [rows.priority if each == self.config.number else None for each in (0, 1)]
@@ -116,7 +116,7 @@ class RunningVerdict(OperatorOfParts):
 
     @property
     def first_undecided(self) -> int:
-        """The smallest `ts` of a candidate that waits for its verdict."""
+        """The smallest `ts` of a claimant that waits for its verdict."""
         return self.waiting[0].first
 
     @property
@@ -131,9 +131,9 @@ class RunningVerdict(OperatorOfParts):
         return {f"waiting{number}": waiting for number, waiting in enumerate(self.waiting)}
 
 
-def who(candidates: Batch, witnesses: Batch | None) -> tuple[Indices, Indices]:
-    """One number for every row that candidates and witnesses speak of: equal origin, equal validity."""
-    batches = [candidates] if witnesses is None else [candidates, witnesses]
+def who(claimants: Batch, witnesses: Batch | None) -> tuple[Indices, Indices]:
+    """One number for every row that claimants and witnesses speak of: equal origin, equal validity."""
+    batches = [claimants] if witnesses is None else [claimants, witnesses]
     columns = [np.column_stack([batch.origin, batch.ts, batch.te]) for batch in batches if batch.origin is not None]
     _, numbers = np.unique(np.concatenate(columns), axis=0, return_inverse=True)
-    return numbers[: len(candidates)], numbers[len(candidates) :]
+    return numbers[: len(claimants)], numbers[len(claimants) :]

@@ -55,6 +55,7 @@ from streamjoin.plan.delay_of_events import EventDelay
 from streamjoin.plan.delay_of_lifetimes import LifetimesDelay
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import EVENT_JOINS, Query, operator_of
+from streamjoin.plan.wording import in_units
 from streamjoin.runtime.lateness import LargestDelay
 from streamjoin.runtime.recall import RecallSide
 
@@ -63,8 +64,7 @@ def output_delay(query: Query, plan: PhysicalPlan, column: str | None = None) ->
     """How late results can be, in ticks. `column` is a time column of the result: by default the start of its validity,
     the time of an ISTREAM, or the time of input 0.
     """
-    events = isinstance(operator_of(query.relation), EVENT_JOINS)
-    law = EventDelay(plan, query.relation) if events else LifetimesDelay(plan, query.relation)
+    law = _law(query, plan)
     if not law.timed:
         raise CallError("this join has no time, so its results cannot be late", hint="give time= and window=")
     if any(isinstance(node.config, Tpmj) for stage in plan.stages for node in stage.nodes):
@@ -96,3 +96,21 @@ def output_delay(query: Query, plan: PhysicalPlan, column: str | None = None) ->
     there = [*when, *(output.name for output in shape.columns if own & set(output.sources))]
     whose = "join" if len(plan.sources) == 2 else "query"
     raise CallError(f"{column!r} is no time column of this {whose}'s result", hint=f"there is {', '.join(there)}")
+
+
+def describe_delay(query: Query, plan: PhysicalPlan) -> str:
+    """How late results can be, in words; or why there is no bound."""
+    law, shape = _law(query, plan), plan.sink.shape
+    if not law.timed:
+        return "none: results have no time"
+    try:
+        ticks = output_delay(query, plan)
+    except CallError as refused:
+        return f"no bound: {refused.message.removesuffix(', so results can be late without bound')}"
+    by = shape.time if shape.validity is None else shape.validity[0]
+    return f"results may be {in_units(ticks, plan.time_type)} late, by {by or 'the time of the left input'}"
+
+
+def _law(query: Query, plan: PhysicalPlan) -> EventDelay | LifetimesDelay:
+    events = isinstance(operator_of(query.relation), EVENT_JOINS)
+    return EventDelay(plan, query.relation) if events else LifetimesDelay(plan, query.relation)

@@ -54,7 +54,7 @@ def describe(relation: Relation) -> tuple[str, ...]:
     """
     name = type(relation).__name__
     if isinstance(relation, Stream):
-        window = "" if relation.window is None else " " + describe_window(relation.window)
+        window = "" if relation.window is None else " " + _in_cql(relation.window)
         reads = ", ".join(own if own == here else f"{own} as {here}" for here, own in relation.reads) or "nothing"
         time = "" if relation.time is None else f"time {relation.time}, "
         return name, f"{relation.source}{window}", f"{time}reads {reads}"
@@ -96,10 +96,10 @@ def _keys(keys: tuple[tuple[str, str], ...]) -> str:
     return " AND ".join(f"{one} = {other}" for one, other in keys)
 
 
-def describe_window(window: Window) -> str:
+def _in_cql(window: Window) -> str:
     """A window as it is written in CQL.
 
-    >>> describe_window(Rows(10, by=("a", "b"), drain=True)), describe_window(Range(5, slide=1))
+    >>> _in_cql(Rows(10, by=("a", "b"), drain=True)), _in_cql(Range(5, slide=1))
     ('[PARTITION BY a, b ROWS 10 DRAIN]', '[RANGE 5 SLIDE 1]')
     """
     if isinstance(window, Range):

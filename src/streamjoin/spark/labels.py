@@ -38,8 +38,8 @@ def bucket_labels(buckets: int) -> tuple[int, ...]:
     [0, 1, 2]
     """
     found: dict[int, int] = {}
-    candidate = 0
+    number = 0
     while len(found) < buckets:
-        found.setdefault(spark_hash(candidate) % buckets, candidate)
-        candidate += 1
+        found.setdefault(spark_hash(number) % buckets, number)
+        number += 1
     return tuple(found[bucket] for bucket in range(buckets))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from streamjoin.algebra import Rows
 from streamjoin.errors import CallError
+from streamjoin.operators.contract import CLAIMANT
 from streamjoin.operators.judging import Judging
 from streamjoin.operators.verdict import Verdict
 from streamjoin.plan.column_types import time_axis
@@ -121,7 +122,7 @@ class Closing:
         testimony = tuple(
             Testimony(self._channel(), name, verdict.number, buckets)
             for verdict in verdicts
-            for name in ("candidate", "witness")
+            for name in (CLAIMANT, "witness")
         )
         self._stage(draft, Outlet(ToCourt(results, buckets), testimony=testimony))
         court, hashed = Draft(buckets), Partitioning(buckets)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamjoin.errors import UnsupportedError
+from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.operators import NegativeJoin
 from streamjoin.operators.verdict import Verdict
 from streamjoin.plan.lowering.choosing_joins import LOWERINGS
@@ -137,6 +137,12 @@ class JoinLowering(ABC):
         last = join is self.top
         plain = all(isinstance(feed, SourceFeed) for child in children for feed in child.feeds)
         emit = self.leaving.emit if last and plain and not self.negative else "eager"
+        if self.leaving.emit != emit and last and getattr(join, "hold", "auto") == "inputs":
+            # Results wait in the outlet then, and what was asked for would not happen.
+            raise CallError(
+                'hold="inputs" over row windows or other operators, whose ends become known later',
+                hint='an end may be told while its row still waits: use hold="outputs"',
+            )
         self.closing.ordered_already = emit == "ordered"
         streaming = any(not child.complete for child in children)
         changelog = self.leaving.change and streaming and last and isinstance(join, EVENT_JOINS)

@@ -8,7 +8,7 @@ A blob's name says whose it is. Names begin with the number of the operator in i
 
     0:area1/run/...                   a part of a run of its input 1; beside it 0:area1/matched/..., 0:area1/pieces/...
     0:waiting1/..., 0:held/...        rows of its input 1, and results, that wait for their turn
-    0:verdict1/0/..., 0:verdict1/1/.. candidates and witnesses of input 1, in a stage that decides about copies
+    0:verdict1/0/..., 0:verdict1/1/.. claimants and witnesses of input 1, in a stage that decides about copies
     aside/...                         packets of a static input, before the first micro-batch; the manifest says whose
 
 Figures are those of the last micro-batch that was committed. Rows that have expired but still lie in a run are counted:
