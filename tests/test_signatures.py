@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pickle
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,3 +80,16 @@ def test_windows_are_values_as_before() -> None:
     window = sj.Range("5 seconds", slide="1 second")
     assert pickle.loads(pickle.dumps(window)) == window
     assert repr(window) == "Range(size='5 seconds', slide='1 second')"
+
+
+def test_every_public_name_is_the_one_that_editors_and_types_know() -> None:
+    """For them names are imported one by one; at work they are looked for in modules."""
+    text = Path(sj.__file__).read_text()
+    (known,) = (part for part in ast.parse(text).body if isinstance(part, ast.If))
+    found = {}
+    for each in known.body:
+        assert isinstance(each, ast.ImportFrom)
+        found |= {name.name: getattr(import_module(str(each.module)), name.name) for name in each.names}
+    assert sorted(found) == sorted(sj.__all__)
+    for name, there in found.items():
+        assert getattr(sj, name) is there, name

@@ -46,6 +46,19 @@ def test_oracle_a_probe_finds_everyone_who_matches_once(seed: int, side: int) ->
     assert found == sorted(expected), f"seed {seed}"
 
 
+def test_living_are_those_who_have_not_been_removed_run_by_run() -> None:
+    area = SweepArea(Matching())
+    assert area.view().living().tolist() == []
+    put(area, batch([(0, 3), (0, 9)], ids=[1, 2]))
+    put(area, batch([(0, 9), (0, 9), (0, 9)], ids=[3, 4, 5]))
+    purge(area, 3)
+    put(area, batch([(0, 2)], ids=[6]))  # behind progress, and not looked at by a purge yet
+    view = area.view()
+    everyone = [name for kept in view.runs for name in ids(kept.run.rows)]
+    living = [name for name, alive in zip(everyone, view.living(), strict=True) if alive]
+    assert sorted(living) == [2, 3, 4, 5, 6]
+
+
 def test_who_has_been_removed_is_not_found_by_those_behind_progress() -> None:
     area = SweepArea(Matching())
     put(area, batch([(0, 3), (0, 9), (0, 9), (0, 9)]))
