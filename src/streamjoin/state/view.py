@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,9 @@ from streamjoin.state.kept import Kept
 from streamjoin.state.matching import Matching
 from streamjoin.state.run import Run
 from streamjoin.state.spilled_run import SpilledRun, sided_pairs, spilled_pairs
+
+# Which part of a batch is looked at apart from the others, because it may meet urgent rows, at most.
+FEW: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class View:
         if not urgent:
             return None
         few, _ = rows_of_common_groups([batch.group, np.concatenate(urgent)])
-        return batch.take(few) if 2 * len(few) <= len(batch) else None
+        return batch.take(few) if len(few) <= FEW * len(batch) else None
 
     def parted(self, number: Indices) -> Iterator[tuple[Kept, Indices]]:
         """Of places in runs with these numbers: each run that is among them, and which places are in it."""
