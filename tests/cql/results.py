@@ -164,6 +164,11 @@ def _ticks(time: Any) -> int:
 BY_HAND = {
     # Of the two rows of S at the start that are as near, the greater one; S.b > 2 is asked of what was found.
     "asof": ["00:00:00 | x | 3", "00:00:01 | x | 3", "00:00:05 | x | 3", "00:00:05 | x | 3", "00:01:00 | y | 6"],
+    # An even one meets the last odd one, X as x; of y that is the one of the start, because the one at 60 s is even.
+    "asof_by_expressions": [
+        "00:00:00 | x | 4 | 3", "00:00:02.500000 | X | 12 | 3", "00:00:05 | x | 2 | 3", *["00:00:05 | x | 4 | 3"] * 2,
+        "00:01:00 | y | 6 | 1",
+    ],
     # 2.5 s is followed by the rows at 5 s, of which z's is the greatest; 5 s by nothing within 5 seconds.
     "asof_left_forward": [
         *["00:00:00 | 1"] * 2, "00:00:01 | 1", *["00:00:02.500000 | 11"] * 2, *["00:00:05 | NULL"] * 5,

@@ -202,6 +202,15 @@ WRONG = [
         "equalities",
         "WHERE",
     ),
+    *(
+        (
+            f"SELECT a FROM R ASOF JOIN S MATCH_CONDITION (R.ts >= S.ts) ON «{condition}",
+            UnsupportedError,
+            "equalities",
+            "WHERE",
+        )
+        for condition in ("R.a = 3", "R.a = R.x", "R.a + S.b = 3", "R.a + S.b = S.x", "R.k = S.k AND R.a = 1")
+    ),
     ("SELECT a FROM R ASOF JOIN S MATCH_CONDITION (R.ts >= S.ts) «USING (k)", UnsupportedError, "USING", "ON R.k"),
     ("SELECT a FROM R ASOF JOIN S MATCH_CONDITION (R.ts >= S.ts) WITHIN «5", CallError, "says no time", "SECONDS"),
     (

@@ -23,6 +23,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import col, upper
 
 import streamjoin as sj
@@ -148,6 +149,18 @@ def test_tie_break_tolerance_and_inner(spark: SparkSession) -> None:
     assert taken(sj.join_asof(*pair(spark), **options, tolerance="5 seconds", how="inner")) == {1: 9.4}
     assert taken(sj.join_asof(*pair(spark), **options, forget_after="5 seconds", how="inner")) == {1: 9.4}
     assert taken(sj.join_asof(*pair(spark), **options, how="inner")) == {1: 9.4, 2: 9.4}
+
+
+def test_keys_are_expressions_in_cql_too(spark: SparkSession) -> None:
+    trades, quotes = pair(spark)
+    quotes = quotes.withColumn("symbol", F.lower("symbol"))
+    by = {"left_by": "symbol", "right_by": F.upper("symbol")}
+    text = """SELECT trades.id, bid FROM trades LEFT ASOF JOIN quotes MATCH_CONDITION (trades.ts >= quotes.ts)
+              ON upper(quotes.symbol) = trades.symbol"""
+    asked = sj.cql(spark, text, trades=trades, quotes=quotes)
+    assert asked.columns == ["id", "bid"], "what is computed for the join is no column of the result"
+    assert taken(asked) == taken(sj.join_asof(trades, quotes, on="ts", **by))
+    assert taken(asked) == {1: 9.5, 2: 9.5, 3: None, 4: None, 5: None}
 
 
 @pytest.mark.parametrize("tolerance", [None, 2])

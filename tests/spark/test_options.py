@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -24,14 +27,20 @@ from tests.spark.options import (
     FAMILIES,
     FUNCTIONS,
     ONE,
+    OWN,
     REASONS,
+    SO_IT_IS,
     TEXT,
     UNUSED,
     WORKS,
+    Function,
     Option,
+    Text,
     cell,
     document,
+    handler,
     options,
+    parameters,
 )
 from tests.spark.streams import SCHEMA
 
@@ -64,7 +73,11 @@ def plan(spark: SparkSession, frames: list[list[DataFrame]], rows: dict[str, Opt
         given = frames[streaming][: option.frames(called)]
         if option.static is not None:
             given[option.static] = frames[False][option.static]
-        return plan_of(called.call(spark, given, **option.common(called), **option.added(called))).plan
+        return planned(called, given, {**option.common(called), **option.added(called)}, streaming=streaming)
+
+    def planned(called: Function, given: list[DataFrame], asked: Mapping[str, Any], *, streaming: bool) -> PhysicalPlan:
+        asked = {name: streaming if value is SO_IT_IS else value for name, value in asked.items()}
+        return plan_of(called.call(spark, given, **asked)).plan
 
     @cache
     def usual(function: str, streaming: bool, count: int, common: tuple[tuple[str, Any], ...]) -> PhysicalPlan:
@@ -80,15 +93,19 @@ def plan(spark: SparkSession, frames: list[list[DataFrame]], rows: dict[str, Opt
 
 
 @pytest.fixture
-def only_planned(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames are not made: Spark would take ten times as long for them as it takes to plan a call."""
-    nothing = spark.range(0)
+def handed(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Frames are not made: Spark would take ten times as long for them as it takes to plan a call. What workers would
+    be given to tell urgent results, by each call.
+    """
+    nothing, given = spark.range(0), []
 
     def run(self: Interpreter) -> DataFrame:
+        given.append(self.urgent)
         return nothing.select(*(F.lit(None).alias(each.name) for each in self.plan.sink.fields))
 
     for interpreter in (Interpreter, StreamInterpreter):
         monkeypatch.setattr(interpreter, "run", run)
+    return given
 
 
 def check(plan: Plan, rows: Mapping[str, Option], title: str, function: str, *, streaming: bool) -> None:
@@ -126,11 +143,16 @@ def cells() -> Iterator[tuple[str, str]]:
         yield from ((title, function) for function, each in functions.items() if each != ONE)
 
 
-@pytest.mark.usefixtures("only_planned")
 @pytest.mark.parametrize(("title", "function"), list(cells()))
-def test_an_option_works_or_is_refused(plan: Plan, rows: dict[str, Option], title: str, function: str) -> None:
+def test_an_option_works_or_is_refused(
+    plan: Plan, rows: dict[str, Option], handed: list[Any], title: str, function: str
+) -> None:
     for streaming in (False, True) if rows[title].static is None else (True,):
-        check(plan, rows, title, function, streaming=streaming)
+        if rows[title].handed and cell(title, function, streaming=streaming) == WORKS:
+            plan(title, function, streaming=streaming)
+            assert handed.pop() is handler
+        else:
+            check(plan, rows, title, function, streaming=streaming)
 
 
 @pytest.mark.long
@@ -139,6 +161,59 @@ def test_the_frames_of_working_calls_can_be_made(plan: Plan, rows: dict[str, Opt
     for function, streaming in ((name, streaming) for name in FUNCTIONS for streaming in (False, True)):
         if cell(title, function, streaming=streaming) in (WORKS, TEXT, UNUSED):
             plan(title, function, streaming=streaming)
+
+
+def test_every_parameter_is_in_a_row_or_says_what_a_function_computes(rows: dict[str, Option]) -> None:
+    public = {name: getattr(sj, name) for name in sj.__all__}
+    takes_options = {
+        each for each in public.values() if inspect.isfunction(each) and "late" in inspect.signature(each).parameters
+    }
+    assert takes_options == {each.called for each in FUNCTIONS.values()}, "every function that has options is a column"
+    for function in FUNCTIONS.values():
+        inside = {*Text.__dataclass_fields__} if function.of == "named" else {function.time}
+        # A Column can be no key of a dict, in which a best-match join has its times.
+        given = [row for row in rows.values() if (row.title, function.name) != ("time=expression", "join_best_match")]
+        asked = {name for row in given for name in (*row.common(function), *row.added(function))} - inside
+        missing = set(parameters(function)) - asked - set(OWN) - {function.time}
+        assert not missing, f"{function.name} has options without a row: {missing}"
+        assert not asked & set(OWN), f"{function.name} has options in rows that are no options"
+    assert set(OWN) <= {name for each in FUNCTIONS.values() for name in parameters(each)}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_two_options_that_work_can_be_combined_or_a_row_says_why_not(
+    spark: SparkSession,
+    frames: list[list[DataFrame]],
+    rows: dict[str, Option],
+    handed: list[Any],
+    function: str,
+) -> None:
+    """Every refusal of two options of a stream is one that a row of the column has, and nothing else happens."""
+    called, tried = FUNCTIONS[function], 0
+    unsaid: dict[tuple[str, str], str] = {}
+    said = "|".join(
+        REASONS[each][0] for title in rows for each in [cell(title, function, streaming=True)] if each in REASONS
+    )
+    works = [each for each in rows.values() if cell(each.title, function, streaming=True) in (WORKS, TEXT, UNUSED)]
+    for one, two in combinations(works, 2):
+        asked = [{**each.common(called), **each.added(called)} for each in (one, two)]
+        given = frames[True][: max(each.frames(called) for each in (one, two))]
+        if set(asked[0]) & set(asked[1]) or one.few or two.few or (one.static, two.static) == (0, 1):
+            continue
+        for each in (each.static for each in (one, two) if each.static is not None):
+            given[each] = frames[False][each]
+        both = {name: value for part in asked for name, value in part.items()}
+        if any(value is SO_IT_IS for value in both.values()):
+            both["streaming"] = called.each(given[0].isStreaming, given[1].isStreaming)
+        tried += 1
+        try:
+            called.call(spark, given, **both)
+        except sj.StreamjoinError as refused:
+            if not re.search(said, str(refused)):
+                unsaid[one.title, two.title] = str(refused)
+    assert not unsaid
+    assert tried > 20
 
 
 def test_the_table_is_complete(rows: dict[str, Option]) -> None:

@@ -4,12 +4,14 @@
     R LEFT ASOF JOIN S MATCH_CONDITION (R.ts < S.ts)                the first S behind each R; or NULLs
     R LEFT BEST MATCH JOIN S ON R.k = S.k WITHIN ra 0.01, dec 0.01  those S that no other S near R dominates
 
+ON has equalities of an expression of the one stream and one of the other; what is no column becomes one of its stream.
 As in Spark, >= and > look backward, <= and < forward, and the ones with = take equal times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from streamjoin.algebra import Direction, TimeAxis
 from streamjoin.language.complaint import refused, wrong
@@ -20,7 +22,10 @@ from streamjoin.language.windows import duration
 from streamjoin.plan.column_types import Types
 from streamjoin.plan.condition import comparison, conjuncts, one_column
 from streamjoin.plan.expression.sqltypes import DATE, INTEGERS, TIMESTAMP, TIMESTAMP_NTZ, SqlType, common, is_numeric
-from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, Relation
+from streamjoin.plan.relation import AsOfJoin, BestMatchJoin, Join, Relation
+from streamjoin.plan.rules.operands import LEFT, RIGHT, Operands
+
+Keys: TypeAlias = tuple[tuple[str, str], ...]
 
 _FLIPPED = {">=": "<=", ">": "<", "<=": ">=", "<": ">", "=": "="}
 _MATCH_HINT = "write MATCH_CONDITION (R.ts >= S.ts), with >=, >, <= or <"
@@ -29,10 +34,10 @@ _MATCH_HINT = "write MATCH_CONDITION (R.ts >= S.ts), with >=, >, <= or <"
 def bind_event_join(text: str, left: Sources, right: Sources, join: JoinClause, types: Types) -> Relation:
     """The relation of an event join; `types` are those of the columns of both sides."""
     scope = Scope(text, left.entries + right.entries)
-    keys = _keys(scope, left.relation, right.relation, join.on)
+    keys, sides = _keys(scope, left.relation, right.relation, join.on)
     if join.kind == "best match":
         dimensions = tuple(_dimension(text, left, right, one, types) for one in join.within)
-        return BestMatchJoin(left.relation, right.relation, dimensions, keys, join.how)
+        return BestMatchJoin(*sides, dimensions, keys, join.how)
     assert join.match is not None  # the reader saw to it
     names, operator = _time_columns(scope, left.relation, right.relation, join.match)
     axis = _common_axis(types.get(names[0]), types.get(names[1]))
@@ -45,25 +50,30 @@ def bind_event_join(text: str, left: Sources, right: Sources, join: JoinClause, 
         )
     tolerance = None if join.tolerance is None else duration(text, join.tolerance, axis, names[0])
     direction: Direction = "backward" if operator[0] == ">" else "forward"
-    return AsOfJoin(left.relation, right.relation, names, keys, direction, operator[-1] == "=", tolerance, join.how)
+    return AsOfJoin(*sides, names, keys, direction, operator[-1] == "=", tolerance, join.how)
 
 
-def _keys(scope: Scope, left: Relation, right: Relation, on: Scalar | None) -> tuple[tuple[str, str], ...]:
-    """ON as pairs of columns."""
+def _keys(scope: Scope, left: Relation, right: Relation, on: Scalar | None) -> tuple[Keys, tuple[Relation, Relation]]:
+    """ON as pairs of columns, and the two sides with those that are computed.
+
+    Other conditions are refused: what is kept of a key is what can still be taken, whatever pairs it would be part of.
+    """
     if on is None:
-        return ()
+        return (), (left, right)
+    operands = Operands(Join(left, right), {})
     found = []
     for part in conjuncts(rendered(bind_scalar(on, scope, aggregates="in ON"))):
-        pair = _pair(left, right, part)
-        if pair is None or pair[1] != "=":
+        one, equals, other = comparison(part) or ("", "", "")
+        if equals != "=" or {operands.side(one), operands.side(other)} != {LEFT, RIGHT}:
             raise refused(
                 scope.text,
                 on.start,
-                f"ON of an event join has equalities of columns only, not {part.replace('`', '')}",
+                f"ON of an event join has equalities of the one stream and the other only, not {part.replace('`', '')}",
                 "write ON R.k = S.k; filter the streams in subqueries, or the result in WHERE",
             )
-        found.append(pair[0])
-    return tuple(found)
+        mine, yours = (one, other) if operands.side(one) == LEFT else (other, one)
+        found.append((operands.column(mine), operands.column(yours)))
+    return tuple(found), operands.sides()
 
 
 def _time_columns(scope: Scope, left: Relation, right: Relation, match: Scalar) -> tuple[tuple[str, str], str]:

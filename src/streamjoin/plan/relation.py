@@ -28,6 +28,7 @@ turn trees into trees.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -325,6 +326,13 @@ class Query:
 
     relation: Relation
     to_stream: ToStream | None = None
+
+
+def relations_of(relation: Relation) -> Iterator[Relation]:
+    """All nodes of a tree."""
+    yield relation
+    for child in relation.children:
+        yield from relations_of(child)
 
 
 def streams_of(relation: Relation) -> list[Stream]:

@@ -14,7 +14,19 @@ from streamjoin.plan.lowering import Leaving, SourceInfo, lower
 from streamjoin.plan.lowering.priorities import PriorityExpression, is_prioritised
 from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
-from streamjoin.plan.relation import EVENT_JOINS, Join, Query, Relation, operator_of, streams_of
+from streamjoin.plan.relation import (
+    EVENT_JOINS,
+    Aggregation,
+    Difference,
+    Distinct,
+    Intersection,
+    Join,
+    Query,
+    Relation,
+    operator_of,
+    relations_of,
+    streams_of,
+)
 from streamjoin.plan.stored import plan_name, to_stored
 from streamjoin.plan.wording import in_bytes
 from streamjoin.runtime.naming import OutputColumn
@@ -125,9 +137,7 @@ class TreeCall:
         """Refuse late rows where they would change more than what they meet."""
         hint = 'use late="output", late="drop" (counted in sj.progress) or late="fail"'
         if not _joins_once(self.query.relation):
-            raise UnsupportedError(
-                'late="join" is for a join of two frames: a row of a query may be part of many results', hint=hint
-            )
+            raise UnsupportedError(_why_late_rows_do_not_join(self.query.relation), hint=hint)
         if any(isinstance(leaf.window, Rows) for leaf in streams_of(self.query.relation)):
             raise UnsupportedError(
                 'late="join" with a row window: a late row would push others out whose ends are known already',
@@ -189,6 +199,16 @@ def _joins_once(relation: Relation) -> bool:
     return isinstance(top, (Join, MultiJoin, *EVENT_JOINS)) and all(
         not operator_of(child).children for child in top.children
     )
+
+
+def _why_late_rows_do_not_join(relation: Relation) -> str:
+    """A join has more results with a late row, and the others stay as they are. What else is there changes them."""
+    below = list(relations_of(relation))
+    if any(isinstance(each, Aggregation | Distinct | Difference | Intersection) for each in below):
+        return 'late="join" in groups or set operators: a late row would change results that have left'
+    if not any(isinstance(each, (Join, MultiJoin, *EVENT_JOINS)) for each in below):
+        return 'late="join" is for joins, and here is none'
+    return 'late="join" in a query of several operators: a row may be part of many results, each behind what has left'
 
 
 def check_late(plan: PhysicalPlan) -> None:
