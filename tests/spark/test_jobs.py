@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamjoin as sj
-from streamjoin.api import progress
 from streamjoin.spark.calls.options import ROOM_TO_GROW, default_buckets
 from streamjoin.spark.jobs import EndedBatches, buckets_by_default, buckets_of, did_run
 
@@ -63,10 +62,10 @@ def test_an_idle_report_neither_counts_nor_hides_a_batch(query: Query) -> None:
 
 def test_the_progress_of_an_idle_query_is_that_of_its_last_micro_batch() -> None:
     query = Query()
-    assert progress(query)["batch"] is None
+    assert sj.progress(query)["batch"] is None
     query.report(7)
     query.report(8, ran=False)
-    assert progress(query)["batch"] == 7
+    assert sj.progress(query)["batch"] == 7
 
 
 @dataclass
