@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from streamjoin.errors import SnapshotError
+from streamjoin.state import Snapshot
 from tests import seeds
-from tests.contract import CHECKS, Subject
+from tests.contract import CHECKS, Subject, calls, life
 from tests.operators.subjects import SUBJECTS
 
 
@@ -32,6 +33,16 @@ def test_contract_a_snapshot_belongs_to_one_configuration(subject: Subject) -> N
         else:
             with pytest.raises(SnapshotError, match="was made by another join"):
                 fresh.restore(snapshot)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_contract_an_operator_goes_on_from_a_version_that_counted_less(subject: Subject) -> None:
+    made = calls(random.Random(1), subject, subject.arrivals(random.Random(1)), 4)
+    stored = subject.config.build().snapshot()
+    restored, steady = subject.config.build(), subject.config.build()
+    restored.restore(Snapshot({**stored.manifest, "figures": {"of before": 3}}, stored.blobs))
+    assert list(life(restored, made)) == list(life(steady, made))
+    assert restored.figures == {**steady.figures, "of before": 3}
 
 
 def test_only_configurations_that_keep_alike_share_a_fingerprint() -> None:

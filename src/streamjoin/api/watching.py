@@ -28,7 +28,7 @@ _URGENT: Final = "Spark's watermark would follow the urgent ones, and drop other
 @says_what_fits
 def explain(frame: DataFrame) -> str:
     """What a joined frame will do: operator, order, partitioning and its copies, what is kept and until when; of a
-    stream also how late results can be, which is what `sj.output_delay` says, or why there is no bound.
+    stream also how late results can be, which is what `sj.output_delay` rounds up for Spark, or why there is no bound.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()

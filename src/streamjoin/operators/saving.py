@@ -36,7 +36,7 @@ class OperatorOfParts(Operator):
     def restore(self, snapshot: Snapshot) -> None:
         check_snapshot(snapshot, self.config.fingerprint)
         self.times = Progress(self.inputs, list(snapshot.manifest["progress"]))
-        self.figures = dict(snapshot.manifest["figures"])
+        self.figures = restored_figures(self.figures, snapshot)
         restore_parts(self._parts(), snapshot)
 
 
@@ -48,6 +48,11 @@ def whole_snapshot(fingerprint: str, times: Progress, figures: dict[str, int], p
         **kept.manifest,
     }  # fmt: skip
     return Snapshot(manifest, kept.blobs)
+
+
+def restored_figures(figures: Mapping[str, int], snapshot: Snapshot) -> dict[str, int]:
+    """What an operator with these figures had counted; 0 of what the version that stored it did not count."""
+    return {**dict.fromkeys(figures, 0), **snapshot.manifest["figures"]}
 
 
 def check_snapshot(snapshot: Snapshot, fingerprint: str) -> None:

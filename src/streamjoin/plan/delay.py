@@ -108,7 +108,9 @@ def describe_delay(query: Query, plan: PhysicalPlan) -> str:
     except CallError as refused:
         return f"no bound: {refused.message.removesuffix(', so results can be late without bound')}"
     by = shape.time if shape.validity is None else shape.validity[0]
-    return f"results may be {in_units(ticks, plan.time_type)} late, by {by or 'the time of the left input'}"
+    if by is None:
+        by = "the time of the left input" if isinstance(law, EventDelay) else plan.sources[0].reading.called[0]
+    return f"results may be {in_units(ticks, plan.time_type)} late, by {by}"
 
 
 def _law(query: Query, plan: PhysicalPlan) -> EventDelay | LifetimesDelay:

@@ -92,7 +92,6 @@ class SourceTask:
         """Rows of elements, of a source that no stage reads; if that is to be `told`, also figures, as a report."""
         names, prioritised = names_of(self.source.fields), self.source.prioritised
         began, figures = perf_counter_ns(), {"rows_in": 0, "invalid": 0, "ghosts": 0}
-        figures |= {"urgent": 0} if prioritised else {}
         for read in self._read(tables, 0):
             figures["rows_in"] += len(read.elements) + read.invalid.num_rows
             figures["invalid"] += read.invalid.num_rows
@@ -100,8 +99,6 @@ class SourceTask:
                 yield report_rows(arrow_schema(self.source.fields), self._shown(read.invalid), prioritised=prioritised)
             keep, ghosts = self._goes_on(read.elements)
             figures["ghosts"] += ghosts
-            if read.elements.priority is not None:
-                figures["urgent"] += int((read.elements.priority > 0).sum())
             elements = read.elements if keep is None else read.elements.take(keep)
             payload = elements.payload.select(names) if names else pa.table({})
             yield element_rows(replace(elements, payload=payload), prioritised=prioritised)

@@ -114,8 +114,10 @@ class Figures:
         return knowing(frame.drop("figures").where("kind != 'figures'"), PACKED_SCHEMA)
 
     def taken_off(self, rows: DataFrame, channel: int) -> DataFrame:
-        """Rows of elements of a source that no stage reads, without its figures, which have been observed."""
-        names = ("rows_in", "invalid", "ghosts", "pack_us", *(("urgent",) if "urgent" in self.summed else ()))
+        """Rows of elements of a source that no stage reads, without its figures, which have been observed. Urgent ones
+        are not among these: where nobody keeps rows, none can starve.
+        """
+        names = ("rows_in", "invalid", "ghosts", "pack_us")
         head, report = f"figures {channel} ", F.col(REPORT).cast("string")
         schema = ", ".join(f"{name} bigint" for name in names)
         told = F.from_json(F.when(report.startswith(head), F.substr(report, F.lit(len(head) + 1))), schema)

@@ -19,7 +19,7 @@ from streamjoin.operators.pmj.configuration import Pmj
 from streamjoin.operators.pmj.merge import Finding, Generation, merged, of_input, together
 from streamjoin.operators.pmj.runs import RunInMemory, RunWriter, SortedRun
 from streamjoin.operators.pmj.sides import Side
-from streamjoin.operators.saving import check_snapshot
+from streamjoin.operators.saving import check_snapshot, restored_figures
 from streamjoin.operators.tpmj.lists import blob_name, in_room, rows_from_bytes, rows_to_bytes, width_of
 from streamjoin.state import Batch, Blobs, Snapshot, table_to_bytes
 from streamjoin.state.snapshot import FORMAT
@@ -213,7 +213,7 @@ class RunningPmj(Operator):
         check_snapshot(snapshot, self.config.fingerprint)
         manifest, blobs = snapshot.manifest, snapshot.blobs
         self.times = Progress(self.inputs, list(manifest["progress"]))
-        self.figures = dict(manifest["figures"])
+        self.figures = restored_figures(self.figures, snapshot)
         self.next, self.sizes = manifest["next"], list(manifest["sizes"])
         names = [None if name is None else blob_name(number, name) for number, name in enumerate(manifest["lists"])]
         self.lists = [[] if name is None else [rows_from_bytes(blobs[name])] for name in names]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from streamjoin.algebra import NEVER, Progress
 from streamjoin.operators.contract import ALONE, Context, Footprint, Operator, Output, OwnerOfPoints, Results
 from streamjoin.operators.lateness import with_hope, without_late
-from streamjoin.operators.saving import check_snapshot
+from streamjoin.operators.saving import check_snapshot, restored_figures
 from streamjoin.operators.tpmj.configuration import Tpmj
 from streamjoin.operators.tpmj.groups import Group, StoredRun
 from streamjoin.operators.tpmj.lists import Lists, in_room, thinned, width_of
@@ -179,8 +179,7 @@ class RunningTpmj(Operator):
         check_snapshot(snapshot, self.config.fingerprint)
         manifest = snapshot.manifest
         self.times = Progress(self.inputs, list(manifest["progress"]))
-        self.figures.clear()
-        self.figures.update(manifest["figures"])
+        self.figures.update(restored_figures(self.figures, snapshot))
         self.rates = Rates(*manifest["rates"])
         self.lists.restore(Snapshot(manifest["lists"], snapshot.blobs))
         restore_tree(self.tree, Snapshot(manifest["tree"], snapshot.blobs))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -229,11 +228,11 @@ def check_late(plan: PhysicalPlan) -> None:
                 hint='use late="fail" or late="drop" (counted in sj.progress), or join in two calls',
             )
         if stage.outlet.testimony and "join" in late and not stage.complete:
-            how: Any = stage.nodes[-1].config
+            terms = stage.nodes[-1].config.terms
             raise UnsupportedError(
-                f'late="join" in a {how.how} join whose rows go to several buckets, and a second stage decides who met '
-                "nobody: it tells rows apart by content and validity, and a late row need not meet whom an equal one "
-                "met in time",
+                f'late="join" in a {terms.how} join whose rows go to several buckets, and a second stage decides who '
+                "met nobody: it tells rows apart by content and validity, and a late row need not meet whom an equal "
+                "one met in time",
                 hint='use late="output" or late="drop", give equality keys (by=), or buckets=1',
             )
 

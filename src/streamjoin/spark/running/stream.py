@@ -70,8 +70,7 @@ class StreamInterpreter(Interpreter):
         if self.reading is None:
             passing = [each for each in self.plan.sources if each.target is None]
             fed_by = {each.channel: self.fed_by.get(each.name, ()) for each in passing}
-            prioritised = any(each.prioritised for each in passing)
-            self.reading = Figures(self.plan.axis, sources=fed_by, prioritised=prioritised)
+            self.reading = Figures(self.plan.axis, sources=fed_by)
             remember_stage(self.reading.name, self.plan, None)
         return self.reading.taken_off(rows, source.channel)
 
