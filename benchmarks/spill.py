@@ -32,7 +32,7 @@ MEMORY: Final = 64 << 20
 ROWS, WINDOW, BATCHES = 250_000, 20, 44  # about 0.7 GB of state
 QUICK: Final = (5_000, 4, 12, 2 << 20)
 SLOWEST: Final = 0.6  # of the rows that the join takes that has everything in memory
-OVER: Final = 64 << 20  # bytes above budget and arriving rows
+OVER: Final = 64 << 20  # bytes above start and budget
 
 Say = Callable[[str], None]
 

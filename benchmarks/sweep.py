@@ -58,7 +58,10 @@ FULL_FAN_IN: Final = 90
 GREEDY_FAN_IN: Final = 8
 OTHER_FAN_INS: Final = (FULL_FAN_IN, 6, 7, 10)
 SMALL_FAN_IN: Final = 3
-COLOURS: Final = ("#1b6ca8", "#d1495b", "#2e8b57", "#8a5a00", "#7a4fa3", "#666666")
+# One for each variant of the first experiment.
+COLOURS: Final = (
+    "#1b6ca8", "#d1495b", "#2e8b57", "#8a5a00", "#7a4fa3", "#666666", "#e08e0b", "#17a2b8", "#c2185b",
+)  # fmt: skip
 
 Say = Callable[[str], None]
 
@@ -187,7 +190,7 @@ def _pages_table(count: int, figures: dict[str, Any]) -> Table:
 
 def _figure2(plans: dict[str, Plan], computable: Any) -> Plot:
     lines = []
-    for (name, plan), colour in zip(plans.items(), COLOURS, strict=False):
+    for (name, plan), colour in zip(plans.items(), COLOURS, strict=True):
         lines.append(Line(name, [(0, 0), *((clock / 1000, count) for clock, count in plan.curve.results)], colour))
     ticks = np.linspace(0, computable[-1], 101)
     by_then = np.searchsorted(computable, ticks, side="right")

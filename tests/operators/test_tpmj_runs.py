@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import sys
@@ -14,11 +15,12 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import Greedy, MaxFanIn
+from streamjoin.errors import SnapshotError
 from streamjoin.operators.contract import Results
 from streamjoin.operators.tpmj import Shares, Tpmj, ValueOrder
 from streamjoin.operators.tpmj.running import RunningTpmj
 from streamjoin.operators.tpmj.sorted_results import SortedResults
-from streamjoin.state import Batch
+from streamjoin.state import Batch, Snapshot
 from streamjoin.state.paged import FilePages, PagedRun
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts files in /proc")
@@ -113,6 +115,66 @@ def test_pages_are_as_large_as_memory_allows_after_a_restart(tmp_path: Path) -> 
              for group in each.tree.groups[:1]]  # fmt: skip
     assert max(sizes[1]) <= small.tree.page_bytes < min(sizes[0])
     assert sorted(ids(small)) == sorted(ids(large))
+
+
+def with_pages_of_ten_rows(folder: Path, pages: int) -> RunningTpmj:
+    schema = pa.schema([("id", pa.int64())])
+    running: RunningTpmj = Tpmj(
+        (schema, schema), ValueOrder((0, 0), interval=True), merge=Greedy(2), memory=Shares(200, pages * 10, 10_000),
+        page_bytes=10, row_bytes=(1, 1), credit=0.0, leaf_emits=False, folder=str(folder),
+    ).build()  # fmt: skip
+    return running
+
+
+def halfway(folder: Path) -> RunningTpmj:
+    """Three steps into a merge of two groups."""
+    running, count = with_pages_of_ten_rows(folder, 6), 100
+    for group in (0, 1):
+        for number in (0, 1):
+            low = np.random.default_rng(2 * group + number).permutation(count).astype(np.float64)
+            ts = np.arange(group * count, (group + 1) * count)
+            rows = Batch(pa.table({"id": ts}), ts, ts + 50, np.zeros(count, np.int64), (low, low + 2))
+            assert list(running.on_batch(number, rows)) == []
+            assert list(running.on_progress(number, (group + 1) * count)) == []
+    while running.tree.merge is None or running.tree.merge.steps < 3:
+        assert list(running.work(1.0)) == []
+    return running
+
+
+def test_a_merge_that_is_taken_up_again_stands_where_it_was_saved(tmp_path: Path) -> None:
+    before = halfway(tmp_path / "before")
+    stored = before.snapshot()
+    saved = stored.manifest["tree"]["merge"]
+    assert saved["steps"] == 3
+    assert any(at for _, _, at in saved["positions"]), "the case itself is wrong: all runs stand between two pages"
+    after = with_pages_of_ten_rows(tmp_path / "after", 6)
+    after.restore(Snapshot(json.loads(json.dumps(stored.manifest)), stored.blobs))
+    assert after.snapshot().manifest["tree"]["merge"] == saved
+    found = ids(after)
+    assert len(found) > 100
+    assert found == ids(before)
+
+
+def test_a_merge_that_stands_elsewhere_is_refused_unless_memory_has_changed(tmp_path: Path) -> None:
+    before = halfway(tmp_path / "before")
+    stored = before.snapshot()
+    other = json.loads(json.dumps(stored.manifest))
+    other["tree"]["merge"]["positions"][0][1] += 1
+    elsewhere = Snapshot(other, stored.blobs)
+    with pytest.raises(SnapshotError, match="was taken 3 steps again, and does not stand where it was saved"):
+        with_pages_of_ten_rows(tmp_path / "same", 6).restore(elsewhere)
+    larger = with_pages_of_ten_rows(tmp_path / "larger", 12)
+    larger.restore(elsewhere)  # two pages of each run are read at a time: three steps lead elsewhere
+    assert larger.snapshot().manifest["tree"]["merge"]["positions"] != saved_positions(stored)
+    del other["tree"]["merge"]["ahead"]  # as earlier releases saved it
+    earlier = with_pages_of_ten_rows(tmp_path / "earlier", 6)
+    earlier.restore(elsewhere)
+    assert sorted(ids(larger)) == sorted(ids(earlier)) == sorted(ids(before))
+
+
+def saved_positions(stored: Snapshot) -> list[list[int]]:
+    positions: list[list[int]] = stored.manifest["tree"]["merge"]["positions"]
+    return positions
 
 
 def test_results_that_outgrow_memory_many_times_leave_with_few_files_open(tmp_path: Path) -> None:

@@ -239,11 +239,12 @@ def check_lanes(lanes: Mapping[str, Any], batch_seconds: float | None, **others:
         )
     if batch_seconds is not None and others["files_per_batch"] is not None:
         raise CallError("--batch-seconds and --files-per-batch both limit a lane", hint="leave one of them out")
-    for option in ("arrival", "bad_rows"):
+    for option, why in (
+        ("arrival", "a replay is cut by arrival before it starts, and lanes are for what waits while a query runs"),
+        ("bad_rows", "rows that do not fit are put aside by a query of its own, which reads whole streams, not lanes"),
+    ):
         if lanes and others[option] is not None:
-            raise CallError(
-                f"--{option.replace('_', '-')} beside --lane is not there yet", hint="leave one of the two out"
-            )
+            raise CallError(f"--{option.replace('_', '-')} beside --lane: {why}", hint="leave one of the two out")
 
 
 def known_shapes(asked: Asked) -> dict[str, Shape]:

@@ -5,6 +5,9 @@
 Pages are not saved. Whoever restores a tree makes each run again: it sorts the parts, leaves behind what the run's last
 merge left behind, and merges them. A merge that was under way is begun again and taken as many steps as it had come,
 before anything else happens: then it stands where it stood, page by page, with the results found so far.
+
+Law: with the memory that it had, a merge stands at the same page and row of every run. Otherwise a micro-batch that is
+run again could give other rows, so that is an error. With another memory a step takes another portion.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from streamjoin.errors import SnapshotError
 from streamjoin.operators.tpmj.groups import Group, Parts, RowsOfParts, StoredRun, labelled
 from streamjoin.operators.tpmj.lists import blob_name, rows_from_bytes, rows_to_bytes, thinned
+from streamjoin.operators.tpmj.merge import Merge
 from streamjoin.operators.tpmj.tiers import Tiers
 from streamjoin.state import Batch, Blobs, Snapshot
 
@@ -41,10 +46,17 @@ def tree_snapshot(tree: Tree) -> Snapshot:
         groups.append({"e": group.e, "cut": group.cut, "level": group.level, "runs": runs})
     merge = None
     if tree.merge is not None:
-        positions = [[cursor.number, cursor.page, cursor.at] for phase in tree.merge.phases for cursor in phase]
-        merge = {"block": list(tree.block), "steps": tree.merge.steps, "positions": positions}
+        merge = {
+            "block": list(tree.block), "steps": tree.merge.steps, "ahead": tree.merge.ahead,
+            "positions": _positions(tree.merge),
+        }  # fmt: skip
     manifest = {"s": tree.s, "credit": tree.credit, "load": tree.load, "groups": groups, "merge": merge}
     return Snapshot(manifest, Blobs(makers))
+
+
+def _positions(merge: Merge) -> list[list[int]]:
+    """Of each run: its input, the next page, and the first row in memory that has not been taken."""
+    return [[cursor.number, cursor.page, cursor.at] for phase in merge.phases for cursor in phase]
 
 
 def _part_bytes(rows: RowsOfParts, number: int) -> bytes:
@@ -70,7 +82,24 @@ def restore_tree(tree: Tree, snapshot: Snapshot) -> None:
             if tree.merge.done:  # with more memory than before a step gets further
                 break
             tree.merge.step()
+        _check_place(tree, manifest)
     tree.redoing = False
+
+
+def _check_place(tree: Tree, manifest: dict[str, Any]) -> None:
+    """That a merge stands where it was saved, if its pages are as large as then and as many are read at a time."""
+    assert tree.merge is not None
+    saved, block = manifest["merge"], slice(*tree.block)
+    sizes = [run["page_rows"] for group in manifest["groups"][block] for run in group["runs"]]
+    made = [run.pages.page_rows for group in tree.groups[block] for run in group.runs]
+    # Earlier releases did not save how many pages are read at a time: nothing can be said of theirs.
+    if saved.get("ahead") == tree.merge.ahead and sizes == made and saved["positions"] != _positions(tree.merge):
+        tree.merge.abandon()
+        raise SnapshotError(
+            f"a merge of sorted runs was taken {saved['steps']} steps again, and does not stand where it was saved: "
+            f"input, page and row of its runs are {_positions(tree.merge)} instead of {saved['positions']}",
+            hint="go on with the version of streamjoin that it was saved by, or begin anew, with another checkpoint",
+        )
 
 
 def _remade(tree: Tree, number: int, entry: dict[str, Any], cut: int, snapshot: Snapshot) -> StoredRun:

@@ -89,7 +89,8 @@ def bound_to(join: Any, parts: JoinParts, children: list[Lowered]) -> list[Lower
         return children
     if any(parts.followed):
         raise UnsupportedError(
-            f"a recall target in a {join.how} join whose rows go to several buckets is not there yet",
+            f"a recall target in a {join.how} join whose rows go to several buckets: a second stage decides who met "
+            "nobody, and late rows cannot join there",
             hint='use how="inner", give equality keys (by=), or buckets=1',
         )
     one, two = (_length(feed, parts, number) for number, feed in enumerate(feeds))
