@@ -34,6 +34,7 @@ from streamjoin.spark.running import tasks
 from streamjoin.spark.running.packed import pack
 from streamjoin.spark.running.stream import idle_timer, work_timer
 from streamjoin.spark.running.tasks import OperateAtOnce, PackEdge, PackSource, ReadElements, numbered, unpack_rows
+from streamjoin.spark.running.urgent import Handler
 from streamjoin.spark.stored import blob_cache, bucket
 from streamjoin.spark.stored.bundles import unbundled
 from streamjoin.spark.stored.pages import bound
@@ -106,8 +107,10 @@ Stores = dict[int, dict[int, Store]]  # by stage and label
 class Plane:
     """A plan at work on streams. Frames that are static are `put` before the first micro-batch."""
 
-    def __init__(self, plan: PhysicalPlan, rng: random.Random, *, trouble: float = 0.0) -> None:
-        self.plan, self.rng, self.trouble = plan, rng, trouble
+    def __init__(
+        self, plan: PhysicalPlan, rng: random.Random, *, trouble: float = 0.0, urgent: Handler | None = None
+    ) -> None:
+        self.plan, self.rng, self.trouble, self.urgent = plan, rng, trouble, urgent
         self.stores: Stores = {stage.number: defaultdict(Store) for stage in plan.stages}
         self.processors: dict[int, StageProcessor] = {}
         self.figures: list[dict[str, int]] = []
@@ -133,7 +136,7 @@ class Plane:
                 yield from self._read(source, tables[source.name], None, told=False)
         for stage in self.plan.stages:
             if stage.complete:
-                task = _travelled(OperateAtOnce(stage, labels_after(stage)))
+                task = _travelled(OperateAtOnce(stage, labels_after(stage), self.urgent))
                 arrived = self._arrived(stage)
                 if isinstance(stage.outlet.way, ToStage | ToCourt):
                     yield from self._sent(stage, list(task(arrived)))
@@ -238,7 +241,7 @@ class Plane:
         if stage.number not in self.processors:
             idle, work = (timer(stage, timers=self.plan.timers) for timer in (idle_timer, work_timer))
             self.processors[stage.number] = StageProcessor(
-                stage, labels_after(stage), self.call, identity_of(self.plan, stage), idle, work_timer=work
+                stage, labels_after(stage), self.call, identity_of(self.plan, stage), idle, self.urgent, work
             )
         running = _travelled(self.processors[stage.number])
         running.init(stores[label])

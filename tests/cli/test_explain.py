@@ -146,6 +146,23 @@ def test_it_takes_what_run_takes_and_refuses_what_run_refuses(spark: SparkSessio
     )
 
 
+def test_a_budget_from_outside_is_for_jobs_that_do_not_say_it(spark: SparkSession, folder: Path) -> None:
+    words = ["explain", str(folder / "job.py"), *_tables(folder), "--memory"]
+    asked = CliRunner().invoke(app, [*words, "64 MB"])
+    assert asked.exit_code == 0, asked.output
+    assert "memory         64 MB in each Python process" in asked.output
+    assert spark.conf.get("spark.streamjoin.memory", None) is None, "the session is as it was"
+    (folder / "job.py").write_text(BAND.replace("buckets=2", "buckets=2, memory='32 MB'"))
+    same = CliRunner().invoke(app, [*words, "32768 KB"])
+    assert same.exit_code == 0, same.output
+    another = CliRunner().invoke(app, [*words, "64 MB"])
+    assert (another.exit_code, another.output) == (
+        1,
+        "error: --memory '64 MB' is for a job that does not say it, and job has another memory=. "
+        "Hint: leave one of the two out.\n",
+    )
+
+
 def test_only_a_query_needs_to_be_told_its_time(folder: Path) -> None:
     result = CliRunner().invoke(app, ["explain", str(folder / "job.py"), *_tables(folder), "--time", "v"])
     assert result.exit_code == 1

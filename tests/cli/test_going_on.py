@@ -51,6 +51,12 @@ def test_a_query_goes_on_as_it_was_begun(spark: SparkSession, folder: Path) -> N
     assert sj.checkpoint(checkpoint).buckets == 3
     assert sj.checkpoint(checkpoint).lateness == (sj.Grace("5 s"), sj.Grace("5 s"))
     assert {part.bucket for part in stored_state(spark, str(checkpoint))} <= {0, 1, 2}
+    tree = CliRunner().invoke(app, ["state", str(checkpoint), "--tree"])
+    assert tree.exit_code == 1
+    assert tree.output == (
+        f"error: the query of {checkpoint} has no join in sorted runs. "
+        'Hint: only joins with algorithm="tpmj" have a tree.\n'
+    )
 
     # Nothing new has come, and another call is refused all the same.
     job.write_text(NO_BUCKETS.replace("4 seconds", "3 seconds"))

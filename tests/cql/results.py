@@ -184,6 +184,13 @@ BY_HAND = {
     ],
     # DuckDB's levenshtein counts bytes, Spark's code points: ä and a are one change apart, or two.
     "similar_code_points": ["Jürgen Krämer | Jürgen Kramer | 00:00:00 | 00:00:05"],
+    # DuckDB knows of no urgent rows. A row is as urgent as R's is: where x > 2 by a, which nobody else reads.
+    "priority_by": [
+        "x | 3 | 00:00:00 | 00:00:00.000001 | 0", "x | 5 | 00:00:00 | 00:00:00.000001 | 0",
+        "X | 1 | 00:00:02.500000 | 00:00:02.500001 | 12", "x | 3 | 00:00:05 | 00:00:05.000001 | 0",
+        "x | 3 | 00:00:05 | 00:00:05.000001 | 2", "b | NULL | 00:00:05 | 00:00:05.000001 | 9",
+        "y | 6 | 00:01:00 | 00:01:00.000001 | 0",
+    ],
     "best_match_times": [
         "00:00:00 | 1 | 2024-02-28 | 1.5 | 00:00:04 | 2 | 2024-02-29 | 1.75",
         "00:00:00 | 2 | 2024-03-07 | 2.5 | 00:00:00 | 1 | 2024-03-02 | 2.5",

@@ -96,6 +96,11 @@ def test_a_batch_with_a_budget_says_what_stays_in_memory_all_the_same() -> None:
     counted = in_memory(functions.tree("keys", windows=(Rows(3), Rows(3))))
     whole = "the inputs of a bucket, as a whole: not all operators that take them can do with less"
     assert f"stage 0: {whole}" in counted or counted == [whole]
+    keys = functions.tree("keys")
+    ranked = replace(keys, left=replace(keys.left, priority="`k`"))
+    assert in_memory(ranked) == ["the inputs of a bucket, as a whole: urgent rows go first"]
+    assert "not by pmj" in lines(ranked, memory=64 << 20)
+    assert not in_memory(ranked, {"0": 3, "1": 3}), "a stream keeps no more of them than of others"
     beside = in_memory(functions.tree("keys"), {"0": 3})
     assert beside == ["static inputs, as a whole, until the first micro-batch has taken them"]
 

@@ -45,7 +45,7 @@ def report(batches: int = 30, **changed: Any) -> Report:
     """A report with all that a query can have."""
     more = {
         "recall": {"target": 0.95, "expected": 0.96, "slack": [1.0, 2.0], "kept_rows": [10, 20]},
-        "urgent": {"rows": 30, "share": 0.03},
+        "urgent": {"rows": 30, "share": 0.03, "standing": [0.0, 4.0], "starving": False},
         "spilled_bytes": 100_000,
         "spills": 1,
     }

@@ -43,6 +43,23 @@ def test_no_more_is_kept_than_is_shown_however_long_nobody_asks() -> None:
     assert sum(each.total("rows_in") for each in batches) == 10 * (2 * MOST + 3)
 
 
+def test_of_joins_with_urgent_rows_it_is_kept_how_long_progress_has_been_standing() -> None:
+    """From the end of the micro-batch that moved it last; and whether urgent rows have been too many."""
+    followed = Followed(Kept())
+    for number, progress in enumerate((1, 2, 2, 2)):
+        report = told(number, 3 * number)
+        figures = report["observedMetrics"]["streamjoin-1-pack"]
+        figures |= {"urgent": 6, "progress_0": progress, "progress_1": number}
+        followed.hear(report)
+    kept = [each.figures for each in followed.keeper.history.batches]
+    assert [each["join-1", "urgent", "standing", "0"] for each in kept] == [0.0, 0.0, 3.0, 6.0]
+    assert [each["join-1", "urgent", "standing", "1"] for each in kept] == [0.0] * 4
+    assert [each["join-1", "urgent", "starving"] for each in kept] == [0.0, 0.0, 1.0, 1.0]
+    plain = Followed(Kept())
+    plain.hear(told(0, 0))
+    assert not [key for key in plain.keeper.history.batches[0].figures if "urgent" in key]
+
+
 def test_an_idle_query_looks_whenever_its_trigger_lets_it() -> None:
     """A file every eight seconds, and micro-batches of half a second: no row waits for eight seconds."""
     reports = [told(number, 8 * number) for number in range(4)]

@@ -67,12 +67,12 @@ def test_a_page_shows_what_the_query_has() -> None:
 
     everything = plots(report().html())
     for title in ("Throughput", "Latency from arrival to sink", "State: rows", "State: bytes", "Late rows", "Lag",
-                  "Recall", "Urgent rows", "Backlog of the sources", "State: sorted runs",
+                  "Recall", "Urgent rows", "Progress that stands", "Backlog of the sources", "State: sorted runs",
                   "State: spills and merges"):  # fmt: skip
         assert title in everything
     plain = plots(replace(report(), batches=tuple(micro_batch(number) for number in range(4))).html())
     assert "Throughput" in plain
-    assert not {"Recall", "Urgent rows", "Backlog of the sources"} & set(plain)
+    assert not {"Recall", "Urgent rows", "Progress that stands", "Backlog of the sources"} & set(plain)
     assert "in files" not in replace(report(), batches=(micro_batch(0), micro_batch(1))).html()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -27,6 +29,26 @@ def test_equality_keys_go_by_hash(frame: DataFrame) -> None:
     assert lines["buckets"] == "hash of the equality keys over 4 buckets, no row twice"
     assert "verdict" not in lines
     assert lines["input 0"] == "Range(5): a row is kept until the other input's progress reaches its end"
+
+
+def test_the_session_may_say_how_much_memory_there_is(frame: DataFrame) -> None:
+    """To calls that do not say it."""
+    session = frame.sparkSession
+
+    def memory(**options: Any) -> str:
+        joined = sj.join([frame, frame], time="ts", window=sj.Range(5), by="k", buckets=2, **options)
+        return _lines(joined).get("memory", "").partition(";")[0]
+
+    assert memory() == ""
+    session.conf.set("spark.streamjoin.memory", "48 MB")
+    try:
+        assert memory() == "48 MB in each Python process"
+        assert memory(memory="64 MB") == "64 MB in each Python process"
+        session.conf.set("spark.streamjoin.memory", "plenty")
+        with pytest.raises(sj.CallError, match="number of bytes with its unit, got 'plenty'"):
+            memory()
+    finally:
+        session.conf.unset("spark.streamjoin.memory")
 
 
 def test_one_bucket_needs_no_partitioning(frame: DataFrame) -> None:

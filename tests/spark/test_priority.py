@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.spark.lane_limit import limit_of
-from streamjoin.spark.marks import has_urgent_rows
+from streamjoin.spark.marks import has_urgent_rows, priority_column
 from streamjoin.spark.starving import told
 
 STATUS = [(1, 10, "ALARM", 5), (1, 11, "INFO", 5), (2, 20, "INFO", 99), (2, 21, None, 1)]
@@ -45,17 +46,31 @@ JOINED: dict[str, Any] = {"time": "ts", "window": sj.Range(5), "by": "k", "bucke
 
 
 def test_the_most_urgent_condition_that_is_true_counts(urgent: DataFrame) -> None:
-    assert rows_of(urgent, "ts", "priority") == [(10, 10), (11, 0), (20, 8), (21, 0)]
+    both = sj.prioritise(urgent, {"v < 9": 3}, as_="urgency")
+    assert both.columns == [*urgent.columns, "urgency"]
+    found = rows_of(both, "ts", "priority", "urgency")
+    assert found == [(10, 10, 3), (11, 0, 3), (20, 8, 0), (21, 0, 3)]
+    assert priority_column(both.schema) == "urgency", "of two the latest counts"
 
 
-def test_a_result_has_the_largest_priority_of_its_rows_or_what_is_said(urgent: DataFrame, limits: DataFrame) -> None:
+def test_a_result_has_the_largest_priority_of_its_rows_or_what_is_said(
+    urgent: DataFrame, limits: DataFrame, tmp_path: Path
+) -> None:
     both = sj.join(urgent, limits, priority=["priority", "9 - k * 4"], **JOINED)
     assert both.columns == ["k", "ts", "severity", "v", "ts_right", "most", "valid_from", "valid_to", "priority"]
     assert rows_of(both, "ts", "priority") == [(10, 10), (11, 5), (20, 8), (21, 1)]
     least = sj.join(urgent, limits, priority=["priority", "9 - k * 4"], new_priority="least(p0, p1)", **JOINED)
     assert rows_of(least, "ts", "priority") == [(10, 5), (11, 0), (20, 1), (21, 0)]
-    named = sj.join(urgent, limits, priority=["priority", None], priority_as="urgency", **JOINED)
+    folder = str(tmp_path)
+
+    def handler(table: Any, batch: int, bucket: int) -> None:
+        for row in table.to_pylist():
+            Path(folder, f"{batch} {row['ts']} {row['urgency']}").touch()
+
+    ranked = {"priority": ["priority", None], "priority_as": "urgency"}
+    named = sj.join(urgent, limits, urgent=handler, **ranked, **JOINED)
     assert rows_of(named, "ts", "priority", "urgency") == [(10, 10, 10), (11, 0, 0), (20, 8, 8), (21, 0, 0)]
+    assert {file.name for file in tmp_path.iterdir()} == {"0 10 10", "0 20 8"}, "a batch is called 0"
     three = sj.join([urgent, limits, limits], priority=["priority", None, None], **JOINED)
     assert rows_of(three, "ts", "priority") == [(10, 10), (11, 0), (20, 8), (21, 0)]
 
@@ -76,6 +91,10 @@ def test_whatever_spark_computes_with_results_leaves_them_their_priority(
 def test_what_is_refused(spark: SparkSession, status: DataFrame, urgent: DataFrame, limits: DataFrame) -> None:
     cases: list[tuple[Any, str]] = [
         (lambda: sj.prioritise(urgent, {"true": 1}), "a column 'priority' already"),
+        (lambda: sj.prioritise(status, {"true": 1}, as_="SEVERITY"), "a column 'SEVERITY' already"),
+        (lambda: sj.prioritise(status, {"true": 1}, as_=""), "as_ is the name of a column, got ''"),
+        (lambda: sj.lanes(urgent=status, normal=status, as_=""), "as_ is the name of a column, got ''"),
+        (lambda: sj.lanes(urgent=status, normal=status, as_="severity"), "a priority is an integer, and 'severity'"),
         (lambda: sj.prioritise(status, {"v > ": 1}), "cannot evaluate the rules"),
         (lambda: sj.prioritise(status, {"v > 1": -1}), "whole number from 0 on, got -1"),
         (lambda: sj.prioritise(status, {}), "dict from a condition"),
@@ -146,7 +165,9 @@ def test_which_of_sparks_operations_forget_that_rows_are_urgent(stream: DataFram
 def test_lanes_give_at_least_their_own_priority(status: DataFrame, urgent: DataFrame) -> None:
     other = status.where("false").selectExpr("*", "0 AS priority")
     three = sj.lanes(first=urgent.where("ts = 10"), second=urgent.where("ts > 10 AND ts < 21"), last=other)
-    assert rows_of(three, "ts", "priority") == [(10, 10), (11, 1), (20, 8)]
+    named = sj.lanes(as_="rank", above=three.where("ts < 20"), below=three.where("ts >= 20"))
+    assert rows_of(named, "ts", "priority", "rank") == [(10, 10, 1), (11, 1, 1), (20, 8, 0)]
+    assert priority_column(named.schema) == "rank"
     assert sj.deprioritise(three, time="ts").count() == 3, "the column is known as what it is"
     large = status.limit(1).selectExpr("*", f"{1 << 40} AS priority")
     assert rows_of(sj.lanes(urgent=status.limit(0), normal=large), "priority") == [(1 << 40,)]
@@ -198,10 +219,11 @@ def test_only_urgent_rows_make_progress_look_back(monkeypatch: pytest.MonkeyPatc
         return SimpleNamespace(recentProgress=[{**each, "batchId": number} for number in range(20)])
 
     looked: list[int] = []
+    real = sj.from_progress  # before: the package looks names up when they are asked for
 
     def counting(progress: dict[str, Any]) -> dict[str, Any]:
         looked.append(progress["batchId"])
-        return sj.from_progress(progress)
+        return real(progress)
 
     monkeypatch.setattr("streamjoin.api.watching.from_progress", counting)
     assert sj.progress(micro_batches({"rows_in": 10}))["batch"] == 19

@@ -196,6 +196,25 @@ def test_pages_are_counted_in_the_micro_batch_that_reads_and_writes_them(local: 
     assert 0 < figures["pages_written"] < sum(each["pages_written"] for each in told), "not all of them once more"
 
 
+def one(number: int, value: float) -> dict[str, Any]:
+    rows = [{"id": number, "ts": 10, "k": 0, "v": value, "lo": 0.0, "hi": 1.0}]
+    return {str(side): table(rows) for side in (0, 1)}
+
+
+def test_what_rows_carry_is_read_when_they_match(local: Path) -> None:
+    """All of it is changed, in the files of a join that goes on in another worker: nobody who meets nobody notices."""
+    plane = Plane(plan(1), random.Random(0))
+    assert ids(plane.micro_batch(one(1, 5.0))) == Counter([(1, 1)])
+    files = list(local.rglob("*.rows"))
+    assert len(files) == 2
+    for file in files:
+        file.write_bytes(bytes(each ^ 255 for each in file.read_bytes()))
+    bucket._remembered.clear()
+    assert ids(plane.micro_batch(one(2, 900.0))) == Counter([(2, 2)])
+    with pytest.raises(SpillError, match=r"is damaged in page 0.*start the query again"):
+        list(plane.micro_batch(one(3, 5.0)))
+
+
 def test_files_of_queries_that_ended_hours_ago_go_when_another_begins_in_the_same_worker(local: Path) -> None:
     ended = Path(local_runs.folder_of("ended"))
     ended.mkdir(parents=True)

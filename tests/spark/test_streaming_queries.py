@@ -30,7 +30,8 @@ CASES: dict[str, tuple[str, int, int, dict[str, Any]]] = {
         4, 2, {},
     ),
     "outer join by band": (
-        "SELECT R.id, S.id AS other FROM R [RANGE 5 SECONDS] LEFT JOIN S [ROWS 3] ON abs(R.v - S.v) <= 0.5", 3, 2, {},
+        """SELECT R.id, S.id AS other FROM R [RANGE 5 SECONDS] PRIORITY BY CASE WHEN id % 4 = 0 THEN 3 ELSE 0 END
+           LEFT JOIN S [ROWS 3] ON abs(R.v - S.v) <= 0.5""", 3, 2, {},
     ),
     "what appears": ("SELECT ISTREAM(k) FROM R [RANGE 6 SECONDS]", 3, 2, {}),
     "changelog": (
@@ -75,6 +76,7 @@ def test_differential_a_finished_stream_gives_what_the_batch_gives(
     expected = counted(query(spark, text, source.frames(streaming=False), buckets, **options))
     assert source.finished(query(spark, text, source.frames(streaming=True), buckets, **options)) == expected
     assert len(expected) > 10, "the case says nothing"
+    assert any(dict(each).get("priority") for each in expected) == ("PRIORITY BY" in text)
 
 
 def test_what_ends_before_progress_leaves_while_the_stream_runs(spark: SparkSession, tmp_path: Path) -> None:

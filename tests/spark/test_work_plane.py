@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from dataclasses import replace
@@ -10,10 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import Greedy
+from streamjoin.algebra import Greedy, TimeAxis
 from streamjoin.operators.tpmj import Shares, Tpmj
+from streamjoin.operators.tpmj.running import RunningTpmj
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.spark.running.stream import WORK_TIMER
+from streamjoin.spark.stored import bucket
+from streamjoin.spark.stored.trees import trees_of
 from tests.function_trees import plan_of, rows, table, tree
 from tests.plane import Plane, Store, own_cache
 
@@ -74,6 +78,27 @@ def test_merges_go_on_while_nothing_comes_and_timers_last_as_long(trouble: float
         clock = store.timers[-1]
     assert found == paid
     assert ids(plane.tick(clock + 10 * WORK_TIMER)) == Counter(), "nothing is left to do"
+
+
+def test_a_merge_that_waits_is_told_of() -> None:
+    """From what is stored: which groups it takes, how far it has come, and how much there is of everything."""
+    plane = Plane(plan(8.0, timers=True), random.Random(0))
+    fed(plane)
+    manifest = json.loads(store_of(plane).cells["manifest"][0])
+    (stored,) = trees_of(7, manifest, [0], TimeAxis.INTEGER)
+    (running,) = bucket._remembered[manifest["state"]].stage.fragment.operators
+    assert isinstance(running, RunningTpmj)
+    assert running.tree.merge is not None, "the case itself is wrong: nothing is being merged"
+    assert stored.merging == (*running.tree.block, running.tree.merge.steps)
+    assert (stored.operator, stored.bucket, stored.left) == (7, 0, running.tree.s)
+    assert [group.rows for group in stored.groups] == [
+        tuple(run.rows for run in group.runs) for group in running.tree.groups
+    ]
+    assert [group.pages for group in stored.groups] == [
+        sum(run.pages.pages for run in group.runs) for group in running.tree.groups
+    ]
+    every = [sum(group.rows[side] for group in stored.groups) + stored.waiting[side] for side in (0, 1)]
+    assert every == [running.kept_rows(side) for side in (0, 1)]
 
 
 def test_without_timers_nobody_looks_after_it() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import Band, Overlaps, Within
@@ -163,6 +165,33 @@ def test_a_file_that_was_changed_is_an_error_and_the_stored_parts_make_it_again(
     lost = area_of(tmp_path / "here", matching)
     lost.restore(store.load())
     assert kept_ids(lost) == list(range(30))
+
+
+def test_payload_is_read_of_pages_whose_rows_match_and_no_others(tmp_path: Path) -> None:
+    """One page of it is damaged, and only who finds a row there hears of it."""
+    matching = Matching(Band("v", "v", 1, 1))
+    area = area_of(tmp_path, matching, pages=5)
+    put(area, batch([(0, 100)] * 30, values=[np.arange(30.0)]))
+    purge(area, -10)
+    (path,) = tmp_path.glob("*.rows")
+    (stored,) = [kept.run.stored for kept in area.kept if isinstance(kept.run, SpilledRun)]
+    page = int(np.searchsorted(stored.index.start, 20, side="right")) - 1
+    offsets = stored.messages[".rows"].offsets  # type: ignore[attr-defined]
+    with path.open("r+b") as file:
+        file.seek((offsets[page] + offsets[page + 1]) // 2)
+        (byte,) = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 255]))
+
+    def found(value: float) -> list[int]:
+        mine = matching.sorted_run(batch([(0, 100)], values=[[value]]))
+        (meeting,) = area.probe(mine)
+        return sorted(ids(meeting.kept.run.rows.payload.take(pa.array(meeting.theirs))))
+
+    assert found(18.0) == [17, 18, 19]
+    assert found(26.0) == [25, 26, 27]
+    with pytest.raises(SpillError, match=rf"\.rows.* is damaged in page {page}\b"):
+        found(19.0)
 
 
 CUT = """

@@ -105,7 +105,8 @@ def join(
         priority_as    the result's column that says how urgent it is: the largest of its rows' priorities
         new_priority   another one than the largest, SQL over p0, p1, ...: "least(p0, p1)"
         urgent      a function that workers call with urgent results as soon as they are made, at least once:
-                    `handler(table, batch_id, bucket)`, an Arrow table; the rows are in the frame too
+                    `handler(table, batch_id, bucket)`, an Arrow table; the rows are in the frame too. A join of batch
+                    frames has batch_id 0
         schemas     the columns of the inputs, a StructType or text ("k int, ts timestamp") for each, where Spark cannot
                     be asked: inside a declarative pipeline. Only these columns are read
         streaming   whether the inputs are streams, True or False or one per input, where Spark cannot be asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from streamjoin.reporting.measured import History, MicroBatch, flat
 from streamjoin.reporting.report import Report, ReportedPlan
 from streamjoin.spark.listening import Told, listening_in
 from streamjoin.spark.marks import stage_of
+from streamjoin.spark.starving import STANDING_FOR, compared
 
 
 class Kept:
@@ -20,10 +22,13 @@ class Kept:
     def __init__(self) -> None:
         self.history = History()
         self.names: tuple[str, ...] = ()  # of the joins, in the last micro-batch
+        self.lately: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=STANDING_FOR)  # when they ended, and figures
 
     def add(self, told: Told) -> None:
         """One more micro-batch."""
         self.names = tuple(told.figures["joins"])
+        self.lately.append((told.began + float(told.figures["seconds"]), told.figures))
+        compared(told.figures, self.lately)
         self.history.add(_batch(told))
 
 

@@ -15,12 +15,11 @@ from streamjoin.plan.picture import explain_relation
 from streamjoin.spark.figures import from_progress
 from streamjoin.spark.jobs import did_run
 from streamjoin.spark.marks import CallPlan, name_in_plan, plan_of
+from streamjoin.spark.starving import STANDING_FOR
 from streamjoin.spark.starving import told as starving
 from streamjoin.spark.stored.begun import Checkpoint, begun_with
 from streamjoin.spark.stored.finish import finish_query
 
-# So many micro-batches are looked back at for progress that stands.
-STANDING_FOR: Final = 100
 # Why a frame with urgent rows has no delay.
 _URGENT: Final = "Spark's watermark would follow the urgent ones, and drop others"
 

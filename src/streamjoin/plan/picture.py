@@ -57,7 +57,8 @@ def describe(relation: Relation) -> tuple[str, ...]:
         window = "" if relation.window is None else " " + _in_cql(relation.window)
         reads = ", ".join(own if own == here else f"{own} as {here}" for here, own in relation.reads) or "nothing"
         time = "" if relation.time is None else f"time {relation.time}, "
-        return name, f"{relation.source}{window}", f"{time}reads {reads}"
+        priority = "" if relation.priority is None else f", priority by {relation.priority}"
+        return name, f"{relation.source}{window}", f"{time}reads {reads}{priority}"
     if isinstance(relation, Selection):
         return name, relation.condition
     if isinstance(relation, Projection):

@@ -162,6 +162,8 @@ def _recall(history: History, unit: str) -> Iterator[Plot]:
 def _rest(history: History) -> Iterator[Plot]:
     words = "Urgent rows go first; where most rows are, the others stand still."
     yield _plot(history, "Urgent rows", "share of the rows", history.own("urgent", "share", word="urgent"), words)
+    words = "Since the progress of an input has moved last: with nothing but urgent rows it stands."
+    yield _plot(history, "Progress that stands", "seconds", history.own("urgent", "standing"), words)
     kinds = sorted({kind for batch in history.batches for kind in batch.waiting})
     lines = [history.line(kind, partial(_waiting, kind)) for kind in kinds]
     yield _plot(history, "Backlog of the sources", "not read yet", lines)

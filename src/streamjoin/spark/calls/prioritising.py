@@ -48,13 +48,25 @@ def stamped(frame: DataFrame, priority: Column, name: str, type_name: str = "int
     """A frame with a column for its priority, marked as such."""
     # Selected, as the last or in the place of one of that name: through Spark Connect `withColumn` forgets the mark.
     stamp = priority.cast(type_name).alias(name, metadata={PRIORITY: True})
-    columns = [stamp if each.lower() == name.lower() else F.col(quoted(each)) for each in frame.columns]
+    fields = frame.schema.fields
+    columns = [stamp if each.name.lower() == name.lower() else _unmarked(each) for each in fields]
+    if _own(frame, name) is None:
+        columns = [*columns, stamp] if priority_column(frame.schema) is not None else [F.col("*"), stamp]
     try:
-        found = frame.select(*columns) if _own(frame, name) else frame.select("*", stamp)
+        found = frame.select(*columns)
         _ = found.schema
     except AnalysisException as error:
         raise CallError(f"Spark cannot evaluate the rules: {reason(error)}", hint=_FITTING) from error
     return found
+
+
+def _unmarked(field: StructField) -> Column:
+    """A column that no longer says how urgent rows are: the latest that was asked for does."""
+    known = field.metadata or {}
+    column = F.col(quoted(field.name))
+    if PRIORITY not in known:
+        return column
+    return column.alias(field.name, metadata={name: each for name, each in known.items() if name != PRIORITY})
 
 
 def check_free(frame: DataFrame, name: Any) -> None:
