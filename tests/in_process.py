@@ -90,6 +90,7 @@ class Troubled(InProcess):
     def __post_init__(self) -> None:
         self.plan = _travelled(self.plan)
         self.spilled = 0  # bytes of state in files, at most
+        self.resumed = 0  # times that a bucket went on elsewhere in the middle of a merge of sorted runs
         self.luck = random.Random(self.rng.getstate()[1][1])  # of its own: cases shall be drawn as without a budget
         self.memory = None if SCRATCH.get() is None else self.luck.choice((1, 1, 1_000, 4_000))
 
@@ -142,7 +143,10 @@ class Troubled(InProcess):
             stage = replace(stage, memory=self.memory)
         fresh: RunningStage = _rebudgeted(stage, self.luck).build(bucket, scratch)
         if (number, bucket) in self.stores:
-            fresh.restore(self.stores[number, bucket].load())
+            stored = self.stores[number, bucket].load()
+            fresh.restore(stored)
+            trees = [each["tree"] for each in stored.manifest["operators"] if "tree" in each]
+            self.resumed += sum(tree["merge"] is not None for tree in trees)
         return fresh
 
     def ran(self, number: int, bucket: int, running: RunningStage, *, end: bool) -> None:

@@ -42,6 +42,7 @@ class MergedCase(Case):
     merge: MergeStrategy = field(default_factory=MaxFanIn)
     budget: tuple[tuple[str, Any], ...] = ()
     scratch: str | None = None
+    resumed: int = 0  # times that it went on elsewhere in the middle of a merge
 
     def relation(self) -> MultiJoin:
         return replace(super().relation(), merge=self.merge)
@@ -60,7 +61,9 @@ class MergedCase(Case):
         return replace(plan, stages=tuple(stages))
 
     def describe(self) -> str:
-        return f"{super().describe()} merge={self.merge} budget={self.budget} in files: {self.scratch is not None}"
+        return f"{super().describe()} merge={self.merge} budget={self.budget} in files: {self.scratch is not None} " + (
+            f"resumed in the middle of a merge: {self.resumed} times"
+        )
 
 
 def _between(rng: random.Random, kind: str, inputs: int) -> list[Between2]:
@@ -109,9 +112,14 @@ def draw_case(seed: int) -> MergedCase:
         "leaf_emits": rng.random() < 0.5, "ends_in_memory": rng.random() < 0.5, "merges_lists": rng.random() < 0.3,
     }  # fmt: skip
     late = [rng.choice(["drop", "output"]) for _ in range(inputs)]
+    buckets, cell, trouble = rng.choice([1, 1, 2, 3, 4]), rng.choice([None, 1.0, 3.0, 20.0]), rng.choice([0, 0.3, 0.3])
+    if (waiting := random.Random(f"{seed} waits")).random() < 0.5:
+        # Merges that wait for credit, and buckets that go on elsewhere meanwhile: with usual budgets one case in sixty.
+        budget |= {"credit": waiting.choice([0.5, 1.0, 2.0]), "compulsory": None, "merges_lists": False}
+        trouble = 0.5
     return MergedCase(
         seed, between, windows, slack, arrivals, "ordered", "auto", late,
-        rng.choice([1, 1, 2, 3, 4]), rng.choice([None, 1.0, 3.0, 20.0]), rng.choice([0, 0.3, 0.3]), regime, kind,
+        buckets, cell, trouble, regime, kind,
         merge=merge, budget=tuple(budget.items()), scratch="files" if rng.random() < 0.3 else None,
     )  # fmt: skip
 
@@ -133,7 +141,7 @@ def simulate(seed: int) -> MergedCase:
     case = draw_case(seed)
     try:
         with in_files(case):
-            run_case(case)
+            case.resumed = run_case(case).resumed
     except Exception as error:
         raise AssertionError(
             f"{case.describe()}\nreplay: python -m tests.tpmj_simulator --replay {seed}\n{error!r}"

@@ -24,12 +24,18 @@ from tests.tpmj_simulator import draw_case, simulate
 
 RUNS = int(os.environ.get("STREAMJOIN_SIMULATOR_RUNS", "1000")) // 8
 PARTS = 10
+RESUMED = (38, 78, 85)  # seeds of cases that are restored in the middle of a merge
 
 
 @pytest.mark.parametrize("part", seeds.parts(PARTS))
 def test_oracle_simulator_of_sorted_runs(part: int) -> None:
     """Seeds are dealt out like cards."""
     seeds.check_all(simulate, range(part, RUNS, PARTS))
+
+
+def test_oracle_buckets_go_on_in_the_middle_of_a_merge() -> None:
+    """Few seeds do; these must, or what the simulator says of restarts would say nothing of merges that wait."""
+    assert all(simulate(seed).resumed > 0 for seed in RESUMED)
 
 
 def test_the_drawn_cases_cover_everything() -> None:
