@@ -174,9 +174,9 @@ class TestReasons:
         assert [line.verdict for line in qjoin_rivals._lines("exp", found)] == ["not claimed", "not claimed"]
 
 
-def one_experiment(findings: Findings | BenchmarkError) -> Experiment:
+def one_experiment(findings: Findings | Exception) -> Experiment:
     def measure(_: Effort) -> Findings:
-        if isinstance(findings, BenchmarkError):
+        if isinstance(findings, Exception):
             raise findings
         return findings
 
@@ -215,9 +215,11 @@ class TestRunning:
     ) -> None:
         failed = one_experiment(Findings([Finding("a", "b")], checks=[Check("both agree", False)]))
         broken = one_experiment(BenchmarkError("nothing is there"))
-        held, printed = self.run(monkeypatch, tmp_path / "page.html", broken, failed)
+        unforeseen = one_experiment(ValueError("not in [/0, 1]"))
+        held, printed = self.run(monkeypatch, tmp_path / "page.html", broken, unforeseen, failed)
         assert not held
         assert "nothing is there" in printed
+        assert "not in [/0, 1]" in printed
         assert "does not hold: both agree" in printed
         assert "DOES NOT HOLD: both agree" in (tmp_path / "page.html").read_text()
 
@@ -234,4 +236,4 @@ class TestRunning:
         ]  # fmt: skip
         refused = CliRunner().invoke(app, ["reproduce", "--only", "worst"])
         assert refused.exit_code == 1
-        assert "there is no question 'worst'" in " ".join(refused.output.split())
+        assert "there is no experiment 'worst'. Hint: choose from SWEEP" in " ".join(refused.output.split())
