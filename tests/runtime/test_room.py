@@ -1,8 +1,11 @@
-"""Batches under a budget: what is in memory while pieces of the inputs come; `batch_simulator` compares results."""
+"""Inputs that have ended, under a budget: what is in memory while pieces of them come, of batches and of tables beside
+streams. `batch_simulator` compares results of the one, `test_static_plane` those of the other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import AsOf
+from streamjoin.algebra import AsOf, Range, Rows
 from streamjoin.operators import NwayJoin
 from streamjoin.operators.asof import AsofJoin
 from streamjoin.operators.contract import Context, Results
@@ -82,6 +85,75 @@ def test_rows_of_a_join_of_many_leave_memory_before_the_last_input_has_any(tmp_p
     assert join.footprint.spilled > BUDGET
     found = list(join.on_batch(2, batch([(0, 5)])))
     assert sum(map(len, found)) == PIECES * PIECES
+
+
+class Noting(dict[str, bytes]):
+    """What is stored, which notes what a stage keeps whenever something is read: bytes in memory, in files, runs."""
+
+    def __init__(self, running: RunningStage, kept: list[tuple[int, int, int]]) -> None:
+        super().__init__()
+        self.running, self.kept = running, kept
+
+    def __getitem__(self, name: str) -> bytes:
+        footprint = self.running.fragment.footprint
+        waiting = self.running.aside.nbytes
+        self.kept.append((footprint.nbytes - footprint.spilled + waiting, footprint.spilled, footprint.runs))
+        return super().__getitem__(name)
+
+
+def put(plan: PhysicalPlan, running: RunningStage, static: int) -> list[tuple[int, int, int]]:
+    """The pieces of a table are handed over and stored, one by one, and taken; what was in memory meanwhile."""
+    kept: list[tuple[int, int, int]] = []
+    stored, source = Noting(running, kept), plan.sources[static]
+    for number in range(PIECES):
+        packets = list(SourceTask(source).packets([prepared(source, rows(number))], number << 40, lambda: None))
+        running.put(packet for packet in packets if packet.kind != "figures")
+        last = sum(packet.table.nbytes for packet in packets if packet.kind == "rows")
+        assert running.aside.nbytes == last, "the last piece, and no other"
+        made = running.snapshot().blobs
+        stored.update({name: made[name] for name in made if name not in stored})
+        running.aside.stored_in(stored)
+        assert not running.aside.nbytes, "none is needed before the first micro-batch"
+    for _ in running.take(()):
+        pass
+    assert len(kept) >= PIECES, "each is read when it is taken"
+    return kept
+
+
+@pytest.mark.parametrize("static", [0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_beside_a_stream_is_in_files_before_all_of_it_is_taken(kind: str, static: int, tmp_path: Path) -> None:
+    shape, options, leaving = KINDS[kind]
+    tree = functions.tree(shape, **options)
+    plan = functions.plan_of(tree, {str(1 - static): 4}, memory=BUDGET, buckets=1, **leaving)
+    running = plan.stages[0].build(0, str(tmp_path))
+    kept = put(plan, running, static)
+    whole = 8 * len(functions.SCHEMA) * ROWS * PIECES
+    assert whole > 2 * BUDGET, "it would fit"
+    chooses = kind in CHOOSING and static == 0
+    assert max(memory for memory, _, _ in kept) <= BUDGET + (2 * whole if chooses else 0)
+    _, spilled, runs = kept[-1]
+    assert (spilled > whole // 4) != chooses
+    assert chooses or runs < PIECES - 1, "runs are merged while others come"
+
+
+def test_a_table_whose_rows_are_counted_must_be_there_as_a_whole() -> None:
+    tree = functions.tree("keys", windows=(Range(5), Rows(3)))
+    (stage,) = functions.plan_of(tree, {"0": 4}, memory=BUDGET, buckets=1).stages
+    assert not stage.ahead
+    counting, joining = functions.plan_of(tree, {"0": 4}, memory=BUDGET, buckets=4).stages
+    assert counting.complete
+    assert not counting.ahead
+    assert len(joining.ahead) == 1, "what has been counted need not be"
+
+
+def test_a_table_beside_urgent_rows_lets_them_go_first() -> None:
+    tree = functions.tree("keys")
+    ranked = replace(tree, left=replace(tree.left, priority="`k`"))
+    (stage,) = functions.plan_of(ranked, {"0": 4}, memory=BUDGET, buckets=1).stages
+    assert not stage.ahead
+    (stage,) = functions.plan_of(tree, {"0": 4}, memory=BUDGET, buckets=1).stages
+    assert len(stage.ahead) == 1
 
 
 @pytest.mark.parametrize("others", [0, ROWS])
