@@ -14,13 +14,14 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import AsOf, Range, Rows
-from streamjoin.operators import NwayJoin
+from streamjoin.operators import NwayJoin, TemporalJoin
 from streamjoin.operators.asof import AsofJoin
 from streamjoin.operators.contract import Context, Results
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.tasks import SourceTask
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.stage import RunningStage
+from streamjoin.state import Matching
 from tests import function_trees as functions
 from tests.interpreter import prepared
 from tests.state.making import PAYLOAD, batch
@@ -163,4 +164,23 @@ def test_results_of_rows_that_choose_are_no_larger_than_their_share(others: int,
         assert not list(join.on_batch(number, batch([(at, at + 1) for at in range(count)])))
     leaving = [output.payload for output in join.on_end() if isinstance(output, Results)]
     assert sum(table.num_rows for table in leaving) == 4 * ROWS
+    assert max(table.nbytes for table in leaving) <= 1.2 * BUDGET / 8
+
+
+@pytest.mark.parametrize("inputs", [2, 3])
+def test_results_of_joins_are_no_larger_than_their_share(inputs: int, tmp_path: Path) -> None:
+    """One row meets all of the others, which are in files."""
+    schemas = (PAYLOAD,) * inputs
+    config: Any = NwayJoin(schemas) if inputs > 2 else TemporalJoin(Matching(), (PAYLOAD, PAYLOAD))
+    join = config.build(Context(memory=BUDGET, scratch=str(tmp_path)))
+    leaving: list[pa.Table] = []
+    for number in range(inputs):
+        count = 4 * ROWS if number == 0 else 1
+        for output in join.on_batch(number, batch([(at, 10**9) for at in range(count)])):
+            assert isinstance(output, Results)
+            leaving.append(output.payload)
+        join.make_room()
+    assert join.footprint.spilled > 0
+    assert sum(table.num_rows for table in leaving) == 4 * ROWS
+    assert len(leaving) > 1
     assert max(table.nbytes for table in leaving) <= 1.2 * BUDGET / 8
