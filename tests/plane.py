@@ -146,7 +146,7 @@ class Plane:
             for label, frame in _grouped(self._arrived(stage)):
                 for piece in range(len(frame)):
                     running = self._processor(stage, label, self.stores[stage.number])
-                    running.handleInitialState((label,), frame.iloc[[piece]], None)
+                    running.handleInitialState((label,), frame.iloc[[piece]].copy(), None)
 
     def tick(self, milliseconds: int) -> Iterator[pa.Table]:
         """Timers fire in every bucket that reads a source."""

@@ -101,8 +101,22 @@ def test_a_batch_with_a_budget_says_what_stays_in_memory_all_the_same() -> None:
     assert in_memory(ranked) == ["the inputs of a bucket, as a whole: urgent rows go first"]
     assert "not by pmj" in lines(ranked, memory=64 << 20)
     assert not in_memory(ranked, {"0": 3, "1": 3}), "a stream keeps no more of them than of others"
-    beside = in_memory(functions.tree("keys"), {"0": 3})
-    assert beside == ["static inputs, as a whole, until the first micro-batch has taken them"]
+
+
+def test_a_table_beside_a_stream_with_a_budget_says_what_of_it_stays_in_memory() -> None:
+    keys = functions.tree("keys")
+    assert not in_memory(keys, {"0": 3}), "it goes to files"
+    assert not in_memory(functions.tree("keys", how="full"), {"1": 3}, emit="ordered")
+    assert not in_memory(functions.tree("as of"), {"0": 3})
+    chooses = in_memory(functions.tree("as of"), {"1": 3})
+    assert chooses == ["input 0, as a whole, until its rows have had their turn"]
+    held = in_memory(functions.tree("theta"), {"0": 3}, emit="ordered")
+    assert held == ["input 1, as a whole, until its rows have had their turn"]
+    counted = in_memory(functions.tree("keys", windows=(Range(5), Rows(3))), {"0": 3}, buckets=1)
+    why = "when the first micro-batch takes it: not all operators that take it can do with less"
+    assert counted == [f"input 0, as a whole, {why}"]
+    ranked = in_memory(replace(keys, left=replace(keys.left, priority="`k`")), {"0": 3})
+    assert ranked == ["input 1, as a whole, when the first micro-batch takes it: urgent rows go first"]
 
 
 def test_where_nothing_goes_to_files_a_budget_says_so() -> None:

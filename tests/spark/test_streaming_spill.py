@@ -103,7 +103,39 @@ def test_queries_go_on_with_state_that_does_not_fit(spark: SparkSession, tmp_pat
     for kind in KINDS:
         rest = sj.finish(str(tmp_path / kind / "checkpoint"))
         assert ids(spark.read.parquet(str(tmp_path / kind / "out"))) + ids(rest) == expected, kind
+    assert spilled_states(spark) <= before, "whoever is finished leaves no files"
     assert expected.total() > 1000
+
+
+def test_a_table_beside_a_stream_goes_to_files_and_is_there_after_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It is handed over in several pieces; who goes on has a budget of another size, and finds it as it was."""
+    for number, side in itertools.product((0, 1), (0, 1)):
+        write(tmp_path, side, number)
+
+    def run(memory: str) -> None:
+        stream, table = frames(spark, tmp_path, streaming=True)[0], frames(spark, tmp_path, streaming=False)[1]
+        near = sj.join_band(stream, table, on="v", **NEAR, **TIMED, **COMMON, how="left", memory=memory)
+        writing = near.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        writing = writing.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writing.trigger(availableNow=True).start().awaitTermination()
+
+    before, most = spilled_states(spark), spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch")
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", 100_000)
+    try:
+        run("2 MB")
+    finally:
+        spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(most))
+    assert len(spilled_states(spark) - before) == 2, "both buckets"
+    write(tmp_path, 0, 2)
+    run("3 MB")
+    found = ids(spark.read.parquet(str(tmp_path / "out"))) + ids(sj.finish(str(tmp_path / "checkpoint")))
+    whole = frames(spark, tmp_path, streaming=False)
+    expected = ids(sj.join_band(*whole, on="v", **NEAR, **TIMED, buckets=2, how="left"))
+    assert found == expected
+    assert spilled_states(spark) <= before
+    assert sum(pair[1] is not None for pair in expected) > 100
 
 
 PATIENCE = 60  # seconds; a bound for what hangs, not what is expected

@@ -33,6 +33,11 @@ class Passing(Configuration):
         """Two operators may share a snapshot iff this is equal."""
         return repr(("passing", described([self.schema]), *(("plain",) if self.plain else ())))
 
+    @property
+    def passes(self) -> bool:
+        """Piece by piece, as rows come."""
+        return True
+
     def build(self, context: Context = ALONE) -> RunningPassing:
         """The running operator, which keeps nothing."""
         return RunningPassing(self)

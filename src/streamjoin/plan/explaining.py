@@ -28,7 +28,7 @@ from streamjoin.plan.wording import (
     in_units,
     target_of,
 )
-from streamjoin.runtime.fragment import Inner, Node
+from streamjoin.runtime.fragment import Entry, Inner, Node
 from streamjoin.runtime.lateness import LargestDelay
 from streamjoin.runtime.outlet import ToCourt, ToFrame, ToStage
 from streamjoin.runtime.placing import Partitioning
@@ -120,12 +120,38 @@ def _memory(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
     where = "what does not fit goes to files in Spark's local folders" if spills else "nothing here goes to files"
     yield "memory", f"{in_bytes(memory)} in each Python process; {where}"
     if plan.streaming:
-        if any(source.complete for source in plan.sources):
-            yield "in memory", "static inputs, as a whole, until the first micro-batch has taken them"
+        yield from _static_in_memory(plan)
         return
     for stage in plan.stages:
         which = f"stage {stage.number}: " if len(plan.stages) > 1 else ""
         yield from ((heading, which + text) for heading, text in (*_without_pmj(stage), *_in_memory(stage)))
+
+
+def _static_in_memory(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
+    """Beside a stream, what of static inputs is in memory as a whole, and until when."""
+    for stage in (each for each in plan.stages if not each.complete):
+        which = f"stage {stage.number}: " if len(plan.stages) > 1 else ""
+        for number, given in enumerate(stage.inputs):
+            if not any(channel.ended for channel in given.channels):
+                continue
+            if stage.prioritised:
+                why = "when the first micro-batch takes it: urgent rows go first"
+            elif not stage.goes_ahead(number):
+                why = "when the first micro-batch takes it: not all operators that take it can do with less"
+            elif any(_holds(node, number) for node in stage.nodes):
+                why = "until its rows have had their turn"
+            else:
+                continue
+            yield "in memory", f"{which}input {number}, as a whole, {why}"
+
+
+def _holds(node: Node, number: int) -> bool:
+    """Whether an operator lets rows of an input of its stage wait before they are joined."""
+    terms = node.config.terms
+    if terms is None:
+        return False
+    mine = [at for at, feed in enumerate(node.feeds) if isinstance(feed, Entry) and feed.input == number]
+    return bool(mine) and (terms.chooser in mine or (terms.emit == "ordered" and terms.hold == "inputs"))
 
 
 def _without_pmj(stage: Stage) -> Iterator[tuple[str, str]]:

@@ -188,6 +188,15 @@ class Intake:
             arrived.urgent[number] = Batch.concat(urgent.pop(number))
         return arrived
 
+    def rows(self, packets: Iterable[Packet]) -> dict[int, Batch]:
+        """Some rows of channels that have ended before the stage begins, by input; none of them can be late."""
+        found: dict[int, list[Batch]] = defaultdict(list)
+        for packet in packets:
+            channel = self.channels[packet.channel]
+            assert channel.config.ended, "rows that may be late come with all others of their micro-batch"
+            found[channel.input].append(self._in_time(channel, Batch.from_table(packet.table), Arrived()))
+        return {number: Batch.concat(found[number]) for number in sorted(found)}
+
     def tick(self, clock: int) -> None:
         """Nothing has come, and it is so late now."""
         self.awake = False

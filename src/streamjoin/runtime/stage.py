@@ -7,13 +7,13 @@ Law of a micro-batch: rows are joined with themselves and with what earlier micr
 then what is past is forgotten and what was held leaves.
 
 A batch is one call of `take`, then `end`. With a budget its rows go to the operators piece by piece, as they come; it
-is one micro-batch all the same. A stream is many calls of `take`, with a snapshot after each. Nobody in here knows
-whether Spark, a test or `sj.finish` carries the packets.
+is one micro-batch all the same. A stream is many calls of `take`, with a snapshot after each. Inputs that are there
+before it begins wait (see `aside`), and with a budget go to the operators piece by piece, too, ahead of the first
+micro-batch's own rows. Nobody in here knows whether Spark, a test or `sj.finish` carries the packets.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,16 +23,17 @@ from typing import Any, Final
 
 from streamjoin.algebra import FOREVER, NEVER
 from streamjoin.algebra.policy import ADDED
+from streamjoin.runtime.aside import Aside
 from streamjoin.runtime.fragment import Entry, Fragment, Node, Room
 from streamjoin.runtime.intake import Intake, StageInput
 from streamjoin.runtime.outlet import Outlet, RunningOutlet, ToFrame
 from streamjoin.runtime.packets import Packet
 from streamjoin.runtime.recall_figures import KEPT
-from streamjoin.state import Blobs, Snapshot, table_to_bytes
+from streamjoin.state import Blobs, Snapshot
 
 # Figures of a footprint that count what was done, not what there is.
 DONE: Final = ("purged", "spills", "merges", "pages_read", "pages_written")
-# Of a stage with a budget whose inputs have ended: what comes goes on when it is this part of the budget.
+# Of a stage with a budget, for inputs that have ended: what comes goes on when it is this part of the budget.
 PIECES: Final = 16
 
 
@@ -63,13 +64,25 @@ class Stage:
 
     @property
     def in_pieces(self) -> bool:
-        """Whether rows go to the operators as they come, so that an input is never in memory as a whole. Those of row
-        windows must be there all at once, and urgent ones go first.
+        """Whether rows of a batch go to the operators as they come, so that an input is never in memory as a whole."""
+        return self.complete and all(map(self.goes_ahead, range(len(self.inputs))))
+
+    def goes_ahead(self, number: int) -> bool:
+        """Whether rows of an input that has ended before the stage begins go to the operators as they come, so that
+        they are never in memory as a whole. Those of row windows must be there all at once, and urgent ones go first.
         """
-        if self.memory is None or self.prioritised or not self.complete:
+        if self.memory is None or self.prioritised:
             return False
-        entered = [node for node in self.nodes if any(isinstance(feed, Entry) for feed in node.feeds)]
+        entered = [node for node in self.nodes if any(_takes(feed, number) for feed in node.feeds)]
         return all(node.areas or node.config.passes for node in entered)
+
+    @property
+    def ahead(self) -> frozenset[int]:
+        """The channels whose rows do, in a batch or beside a stream."""
+        if self.complete and not self.in_pieces:
+            return frozenset()
+        inputs = [each for number, each in enumerate(self.inputs) if self.goes_ahead(number)]
+        return frozenset(channel.number for each in inputs for channel in each.channels if channel.ended)
 
     def build(self, bucket: int, scratch: str | None = None) -> RunningStage:
         """The stage in one bucket, empty; `scratch` is a folder for state that does not fit into its memory."""
@@ -84,21 +97,19 @@ class RunningStage:
         self.intake = Intake(config.inputs, bucket, config.idle_after)
         self.fragment = Fragment(config.nodes, bucket, Room(config.memory, scratch), prioritised=config.prioritised)
         self.outlet = RunningOutlet(config.outlet, bucket)
-        self.put_aside: dict[str, Packet] = {}
+        self.aside = Aside(bucket, lazy=config.memory is not None)
         self.before: dict[str, int] = {}
 
     def take(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         """One micro-batch: everything that has come for this bucket."""
         self._count_anew()
-        put_aside, self.put_aside = self.put_aside, {}
-        packets = chain(put_aside.values(), packets)
+        rest: list[Packet] = []
         if self.config.in_pieces:
-            rest: list[Packet] = []
-            for piece in pieces(packets, rest, (self.config.memory or 0) // PIECES):
-                for output in self.fragment.enter(self.intake.take(piece).batches):
-                    yield from self.outlet.send(output)
-            packets = rest
-        arrived = self.intake.take(packets)
+            yield from self._enter(chain(self.aside.take(), packets), rest)
+            packets = ()
+        elif len(self.aside):
+            yield from self._enter(self.aside.take(), rest)
+        arrived = self.intake.take(chain(rest, packets))
         for packet in arrived.shown:
             yield from self.outlet.shown(packet)
         self.fragment.seen({number: self.intake.largest(number) for number in range(len(self.config.inputs))})
@@ -107,13 +118,19 @@ class RunningStage:
             yield from self.outlet.send(output)
         yield from self._move()
 
+    def _enter(self, packets: Iterable[Packet], rest: list[Packet]) -> Iterator[Packet]:
+        """Rows that go ahead do, piece by piece; other packets are added to the rest."""
+        for piece in pieces(packets, self.config.ahead, rest, (self.config.memory or 0) // PIECES):
+            for output in self.fragment.enter(self.intake.rows(piece)):
+                yield from self.outlet.send(output)
+
     def put(self, packets: Iterable[Packet]) -> None:
         """Rows of an input that is there before the stream begins: they wait for the first micro-batch."""
         for packet in packets:
             if packet.kind == "progress":
                 self.intake.hear(packet)
             else:
-                self.put_aside[uuid.uuid4().hex] = packet
+                self.aside.add(packet)
 
     def tick(self, clock: int | None, *, idle: bool = False) -> Iterator[Packet]:
         """Nothing has come, and it is so late now; None: that says nothing of inputs. `idle`: there is time for what
@@ -129,7 +146,7 @@ class RunningStage:
 
     def end(self) -> Iterator[Packet]:
         """Nothing comes any more: everything held leaves."""
-        if self.put_aside:
+        if len(self.aside):
             yield from self.take(())
         for output in self.fragment.end():
             yield from self.outlet.send(output)
@@ -194,24 +211,21 @@ class RunningStage:
         """All that is needed to go on."""
         operators = self.fragment.snapshots()
         intake, outlet = self.intake.snapshot(), self.outlet.snapshot()
-        aside = Blobs({f"aside/{name}": partial(table_to_bytes, each.table) for name, each in self.put_aside.items()})
+        aside = self.aside.snapshot()
         manifest = {
             "intake": intake.manifest,
             "operators": [each.manifest for each in operators],
             "outlet": outlet.manifest,
-            "aside": [[name, each.channel, each.kind] for name, each in self.put_aside.items()],
+            **aside.manifest,
         }
         named = [under(f"{number}:", each.blobs) for number, each in enumerate(operators)]
-        blobs: Any = ChainMap(aside, under("in:", intake.blobs), under("out:", outlet.blobs), *named)  # type: ignore[arg-type]
+        blobs: Any = ChainMap(aside.blobs, under("in:", intake.blobs), under("out:", outlet.blobs), *named)  # type: ignore[arg-type]
         return Snapshot(manifest, blobs)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot."""
         manifest, blobs = snapshot.manifest, snapshot.blobs
-        self.put_aside = {
-            name: Packet.of(self.bucket, channel, kind, blobs[f"aside/{name}"])
-            for name, channel, kind in manifest["aside"]
-        }
+        self.aside.restore(manifest, blobs)
         self.intake.restore(Snapshot(manifest["intake"], without("in:", blobs)))
         self.outlet.restore(Snapshot(manifest["outlet"], without("out:", blobs)))
         self.fragment.restore(
@@ -228,12 +242,18 @@ def probing_figure(join: int, name: str) -> str:
     return f"probing_{join}_{name}"
 
 
-def pieces(packets: Iterable[Packet], rest: list[Packet], nbytes: int) -> Iterator[list[Packet]]:
-    """Packets of rows, about so many bytes at a time; others are added to the rest."""
+def _takes(feed: Any, number: int) -> bool:
+    return isinstance(feed, Entry) and feed.input == number
+
+
+def pieces(
+    packets: Iterable[Packet], channels: frozenset[int], rest: list[Packet], nbytes: int
+) -> Iterator[list[Packet]]:
+    """Packets of rows of these channels, about so many bytes at a time; others are added to the rest."""
     piece: list[Packet] = []
     size = 0
     for packet in packets:
-        if packet.kind != "rows":
+        if packet.kind != "rows" or packet.channel not in channels:
             rest.append(packet)
             continue
         piece.append(packet)

@@ -138,8 +138,12 @@ class Bucket:
         """Rows of a static input, before the first micro-batch."""
         packets = list(packets_of([rows]))
         known, _ = self._load(packets[0].bucket)
+        if self.stage.memory is not None:
+            # PySpark keeps every frame that it hands over here until rows of the stream are asked for.
+            rows.drop(rows.index, inplace=True)
         known.stage.put(packets)
         self._save(known)
+        self._read_aside(known)
 
     def tick(self, clock: Clock) -> Iterator[pd.DataFrame]:
         """Nothing has come for a while."""
@@ -211,7 +215,14 @@ class Bucket:
                 manifest["state"], *current, manifest["bucket"], running, shelf,
                 call=manifest.get("call"), due=manifest.get("due"),
             )  # fmt: skip
+        self._read_aside(remembered)
         return remembered, perf_counter_ns() - began
+
+    def _read_aside(self, known: Remembered) -> None:
+        """What waits for the first micro-batch is read from the store, as this task has it."""
+        if len(known.stage.aside):
+            cache = BlobCache(known.state)
+            known.stage.aside.stored_in(StoredBlobs(known.stored, self.variables.blobs, cache, in_order=True))
 
     def _scratch(self, state: str) -> str | None:
         """A folder for what of a state does not fit into memory, where that is limited."""
@@ -280,11 +291,14 @@ def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
 
 @dataclass
 class StoredBlobs(Mapping[str, bytes]):
-    """The blobs of a stored stage: from this host's files, or else from the store."""
+    """The blobs of a stored stage: from this host's files, or else from the store. `in_order`: they are asked for as
+    they were stored, so that no more than one bundle need be open.
+    """
 
     shelf: Shelf
     store: Any
     cache: BlobCache
+    in_order: bool = False
     opened: dict[str, Any] = field(default_factory=dict)  # blobs of bundles that have been read
 
     def __getitem__(self, name: str) -> bytes:
@@ -294,6 +308,8 @@ class StoredBlobs(Mapping[str, bytes]):
         content = self._read(value)
         if value == name:
             return content  # type: ignore[no-any-return]
+        if self.in_order:
+            self.opened.clear()
         self.opened.update(unbundled(value, content))
         return self.opened[name]  # type: ignore[no-any-return]
 

@@ -36,6 +36,7 @@ from streamjoin.spark.running.packed import PACKED_SCHEMA, pack
 from streamjoin.spark.stored.bundles import unbundled
 from streamjoin.spark.stored.checkpoint_log import CheckpointLog
 from streamjoin.spark.stored.formats import check_format, readable
+from streamjoin.spark.stored.local_runs import remove
 from streamjoin.spark.stored.pages import Bindery
 from streamjoin.state import Snapshot
 
@@ -216,6 +217,8 @@ class FinishStage:
         for label in sorted({*manifests, *packets}):
             running = self.stage.build(self.labels.index(label))
             if label in manifests:
+                if self.stage.memory is not None:
+                    remove(manifests[label]["state"])  # a second copy, on this host, of what has just been read
                 running.restore(readable(Snapshot(manifests[label], blobs[label])))
             for packet in chain(running.take(packets[label]), running.end()):
                 yield from pack(packet, self.after)

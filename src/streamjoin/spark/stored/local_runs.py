@@ -95,6 +95,11 @@ def forget(folder: Path, now: float | None = None) -> None:
                 shutil.rmtree(state, ignore_errors=True)
 
 
+def remove(state: str) -> None:
+    """A state that nobody goes on with: its query was finished."""
+    shutil.rmtree(folder_of(state), ignore_errors=True)
+
+
 def forget_ended() -> None:
     """Remove what queries left that ended hours ago: a worker may live as long as Spark, and others begin in it."""
     forget(scratch().folder)
