@@ -172,6 +172,7 @@ class TreeCall:
     def _check_something_waits(self, plan: PhysicalPlan, infos: Mapping[str, SourceInfo]) -> None:
         """Refuse what only an operator with state could do."""
         if plan.stages:
+            self._check_late_is_read(plan, infos)
             return
         if self.options.idle_after is not None and plan.streaming:
             raise CallError(
@@ -186,6 +187,22 @@ class TreeCall:
                 f'late="{late}" in a query that keeps nothing: no row is too late for it',
                 hint=f'leave out late="{late}"',
             )
+
+    def _check_late_is_read(self, plan: PhysicalPlan, infos: Mapping[str, SourceInfo]) -> None:
+        """Refuse what is said of the late rows of one stream that no operator reads. What is said of all streams is
+        meant for those that one does.
+        """
+        if self.options.late is None or isinstance(self.options.late, str):
+            return
+        read = {source.name for source in plan.sources if source.target is not None}
+        for name in sorted(infos.keys() - read):
+            late = infos[name].late
+            if infos[name].streaming and late != "drop":
+                raise CallError(
+                    f'late="{late}" of {infos[name].label}, of which nothing is kept: its rows pass as they come, and '
+                    "none is too late",
+                    hint="leave it out for this stream",
+                )
 
 
 def _grows_without_copies(plan: PhysicalPlan) -> bool:
