@@ -6,6 +6,7 @@ whichever programs they are: one that reads a mark of another program must not t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
@@ -26,6 +27,7 @@ from streamjoin.spark.typing import spark_type
 _KEY: Final = "streamjoin.call"  # not "streamjoin.plan": files have kept numbers under that name
 _COLUMN: Final = "streamjoin.column"
 PRIORITY: Final = "streamjoin.priority"  # of the column that says how urgent rows are
+WATERMARK: Final = "spark.watermarkDelayMs"  # Spark's own
 _CALL: Final = "_streamjoin_call"
 _STREAMING: Final = "_streamjoin_streaming"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
@@ -107,6 +109,20 @@ def has_urgent_rows(schema: StructType) -> bool:
     """Whether rows of a frame may be urgent, though it may no longer say which."""
     plans = (plan_by_mark(column) for column in schema.fields)
     return priority_column(schema) is not None or any(plan is not None and plan.prioritised for plan in plans)
+
+
+def of_several(columns: Sequence[StructField]) -> dict[str, Any]:
+    """What is known of a column with the rows of all these, whose first Spark's union takes it from.
+
+    How late rows are is known if all say the same. If not, the call that the first comes from is still known, which may
+    have timers, but the column is none of its.
+    """
+    known, *others = (dict(each.metadata or {}) for each in columns)
+    if _KEY in known and any(each.get(name) != known[name] for each in others for name in (_KEY, _COLUMN)):
+        known[_COLUMN] = ""
+    if any(each.get(WATERMARK) != known.get(WATERMARK) for each in others):
+        known.pop(WATERMARK, None)
+    return known
 
 
 def made_by(frame: DataFrame) -> str | None:
