@@ -199,6 +199,17 @@ def test_lanes_know_how_late_rows_are_only_if_all_say_the_same(stream: DataFrame
     sj.join(sj.lanes(urgent=many, normal=many.where("k > 1")), many, **by_time | {"time": "ts"})
 
 
+def test_results_that_are_made_urgent_have_no_delay(stream: DataFrame) -> None:
+    joined = sj.join(stream, stream, by="k", time="ts", window=sj.Range("5 s"), lateness=sj.Grace("1 s"), buckets=2)
+    assert sj.output_delay(joined) == "6001 milliseconds"
+    for urgent in (sj.prioritise(joined, {"v > 1": 3}), sj.lanes(urgent=joined.where("v > 1"), normal=joined)):
+        with pytest.raises(sj.CallError, match="a frame with urgent rows has no delay"):
+            sj.output_delay(urgent)
+        assert "no bound: Spark's watermark would follow the urgent ones" in sj.explain(urgent)
+    plain = sj.deprioritise(urgent, time="valid_from", lateness=sj.Grace("6 s"))
+    assert sj.output_delay(plain, "valid_from") == "1 milliseconds", "they are in order again"
+
+
 def progress_of(rows: list[int], seconds: list[float]) -> list[dict[str, Any]]:
     return [
         {"batchId": n, "numInputRows": each, "durationMs": {"addBatch": 1, "triggerExecution": taken * 1000}}
