@@ -109,6 +109,16 @@ def test_what_is_refused(spark: SparkSession, status: DataFrame, urgent: DataFra
             ),
             "where Spark computes with results",
         ),
+        (
+            lambda: sj.join(
+                urgent, limits, priority=["priority", None], urgent=print, how="semi", outer="snapshot", **JOINED
+            ),
+            "here none is: the semi join by snapshot follows snapshots",
+        ),
+        (
+            lambda: sj.cql(spark, "SELECT ISTREAM(k) FROM a [NOW] PRIORITY BY priority", a=urgent, urgent=print),
+            "here none is: ISTREAM follows snapshots",
+        ),
         (lambda: sj.deprioritise(status, time="ts"), "nothing says which rows"),
         (lambda: sj.deprioritise(urgent), "nothing says when rows"),
         (lambda: sj.lanes(urgent=status), "two frames or more"),

@@ -12,7 +12,9 @@ from pyspark.sql.types import IntegralType, LongType, StructField
 
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
+from streamjoin.plan.lowering.priorities import why_never_urgent
 from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import Query
 from streamjoin.runtime.outlet import ToUser
 from streamjoin.spark.calls.inputs import Input, check_frame
 from streamjoin.spark.calls.options import PRIORITY_NAME
@@ -161,8 +163,14 @@ def check_priority_is_said(part: Input, source: str, *, said: bool, joins: bool)
     )
 
 
-def check_urgent(plan: PhysicalPlan) -> None:
-    """Refuse a handler where results leave no operator as they are."""
+def check_urgent(plan: PhysicalPlan, query: Query, *, raised: bool) -> None:
+    """Refuse a handler that would never be called, or where results leave no operator as they are."""
+    why = why_never_urgent(query, raised=raised)
+    if why is not None:
+        raise CallError(
+            f"urgent= is called with urgent results, and here none is: {why}",
+            hint="leave it out; sj.prioritise(frame, {condition: priority}) makes results urgent by their content",
+        )
     ways = {stage.outlet.way.channel: stage.outlet.way for stage in plan.stages}
     if not all(isinstance(ways.get(channel), ToUser) for channel in plan.sink.channels):
         raise UnsupportedError(
