@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 
@@ -23,17 +24,72 @@ from streamjoin.plan.expression.sqltypes import INTEGERS
 from streamjoin.plan.expression.tree import Field as ColumnNode
 from streamjoin.plan.expression.tree import Node, Outside
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
+from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import Rank, Step
-from streamjoin.plan.relation import Relation, Stream, streams_of
+from streamjoin.plan.relation import (
+    Aggregation,
+    Difference,
+    Distinct,
+    Intersection,
+    Join,
+    OfPairs,
+    Query,
+    Relation,
+    Stream,
+    streams_of,
+)
 from streamjoin.plan.types import Field, Typing, type_of
 from streamjoin.runtime.intake import HIDDEN, PRIORITY
 from streamjoin.runtime.recall import ToRecall
 from streamjoin.state.batch import Priorities
 
+_FOLLOWS: Final = "{} follows snapshots, and so what leaves has priority 0"
+_OF_SNAPSHOTS: Final[dict[type[Relation], str]] = {
+    Aggregation: "GROUP BY",
+    Distinct: "DISTINCT",
+    Difference: "EXCEPT",
+    Intersection: "INTERSECT",
+}
+
 
 def is_prioritised(relation: Relation) -> bool:
     """Whether any stream of a tree has urgent rows."""
     return any(leaf.priority is not None for leaf in streams_of(relation))
+
+
+def why_never_urgent(query: Query, *, raised: bool = False) -> str | None:
+    """Why no result of a query can be urgent; None where one can. `raised`: something else than the largest priority of
+    its members says a result's, so it may be urgent with none among them.
+
+    >>> from dataclasses import replace
+    >>> some = Stream("R", (("k", "k"),), "ts", None, "`p`")
+    >>> why_never_urgent(Query(some)), why_never_urgent(Query(some, "istream"))
+    (None, 'ISTREAM follows snapshots, and so what leaves has priority 0')
+    >>> why_never_urgent(Query(Join(replace(some, priority=None), some, (), None, "semi", "row")))
+    'only rows of stream R leave, and nothing says which of them are urgent'
+    """
+    if query.to_stream is not None:
+        return _FOLLOWS.format(query.to_stream.upper())
+    return _why_never(query.relation, raised=raised)
+
+
+def _why_never(relation: Relation, *, raised: bool) -> str | None:
+    if type(relation) in _OF_SNAPSHOTS:
+        return _FOLLOWS.format(_OF_SNAPSHOTS[type(relation)])
+    children = relation.children
+    if getattr(relation, "how", "inner") in ("semi", "anti"):
+        assert isinstance(relation, OfPairs)
+        if isinstance(relation, Join) and relation.outer == "snapshot":
+            return _FOLLOWS.format(f"the {relation.how} join by snapshot")
+        children = (relation.left,)  # a partner's says nothing of a row that leaves alone
+    if raised and isinstance(relation, OfPairs | MultiJoin):
+        return None
+    if isinstance(relation, Stream):
+        label = f"{'input' if relation.source.isdigit() else 'stream'} {relation.source}"
+        said = f"only rows of {label} leave, and nothing says which of them are urgent"
+        return said if relation.priority is None else None
+    reasons = [_why_never(child, raised=raised) for child in children]
+    return None if None in reasons else reasons[0]
 
 
 def check_priorities(relation: Relation, sources: Mapping[str, SourceInfo], leaving: Leaving) -> None:

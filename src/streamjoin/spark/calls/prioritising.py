@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -12,11 +12,13 @@ from pyspark.sql.types import IntegralType, LongType, StructField
 
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
+from streamjoin.plan.lowering.priorities import why_never_urgent
 from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import Query
 from streamjoin.runtime.outlet import ToUser
 from streamjoin.spark.calls.inputs import Input, check_frame
 from streamjoin.spark.calls.options import PRIORITY_NAME
-from streamjoin.spark.marks import PRIORITY, has_urgent_rows, priority_column
+from streamjoin.spark.marks import PRIORITY, has_urgent_rows, of_several, priority_column
 from streamjoin.spark.typing import reason
 
 _FITTING = 'for example {"severity = \'ALARM\'": 10, "value > limit": 8}'
@@ -106,8 +108,19 @@ def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
                 hint="lanes are parts of one stream: select the same columns of each",
             )
         first = first.unionByName(other)
-    # A union forgets what was said of its columns.
-    return stamped(first, F.col(quoted(name)), name, type_name)
+    return stamped(_agreed(first, lanes), F.col(quoted(name)), name, type_name)
+
+
+def _agreed(union: DataFrame, lanes: Sequence[DataFrame]) -> DataFrame:
+    """A union of lanes that says of its columns what holds for all: Spark's says what was said of the first one."""
+    named = [{each.name.lower(): each for each in lane.schema.fields} for lane in lanes]
+    columns, changed = [], False
+    for name in lanes[0].columns:
+        said = of_several([lane[name.lower()] for lane in named])
+        differs = said != (named[0][name.lower()].metadata or {})
+        column, changed = F.col(quoted(name)), changed or differs
+        columns.append(column.alias(name, metadata=said) if differs else column)
+    return union.select(*columns) if changed else union
 
 
 def _own(frame: DataFrame, name: str) -> StructField | None:
@@ -150,8 +163,14 @@ def check_priority_is_said(part: Input, source: str, *, said: bool, joins: bool)
     )
 
 
-def check_urgent(plan: PhysicalPlan) -> None:
-    """Refuse a handler where results leave no operator as they are."""
+def check_urgent(plan: PhysicalPlan, query: Query, *, raised: bool) -> None:
+    """Refuse a handler that would never be called, or where results leave no operator as they are."""
+    why = why_never_urgent(query, raised=raised)
+    if why is not None:
+        raise CallError(
+            f"urgent= is called with urgent results, and here none is: {why}",
+            hint="leave it out; sj.prioritise(frame, {condition: priority}) makes results urgent by their content",
+        )
     ways = {stage.outlet.way.channel: stage.outlet.way for stage in plan.stages}
     if not all(isinstance(ways.get(channel), ToUser) for channel in plan.sink.channels):
         raise UnsupportedError(

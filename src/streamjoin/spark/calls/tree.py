@@ -119,7 +119,7 @@ class TreeCall:
         check_memory(plan, given=options.memory is not None)
         self._check_something_waits(plan, infos)
         if options.urgent is not None:
-            check_urgent(plan)
+            check_urgent(plan, self.query, raised=new is not None)
         return plan, leaving
 
     def _check(self, infos: Mapping[str, SourceInfo], leaving: Leaving) -> None:
