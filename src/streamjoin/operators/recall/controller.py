@@ -119,8 +119,14 @@ class Controller:
             self.most[number] = max(self.most[number], found[-1] + 1 if len(found) else 0)
         if 0 < aim.target < 1:
             self._adapt(now)
-        held = aim.initial if now - self.first < 2 * aim.initial and aim.target > 0 else 0
-        return np.minimum(np.maximum(self.slack, held), aim.longest)
+        return self.held
+
+    @property
+    def held(self) -> Times:
+        """Both slacks, with the one to begin with: as long as that is held, and before `T` is known."""
+        aim = self.aim
+        begins = self.first is None or self.now is None or self.now - self.first < 2 * aim.initial
+        return np.minimum(np.maximum(self.slack, aim.initial if begins and aim.target > 0 else 0), aim.longest)
 
     def _adapt(self, now: int) -> None:
         aim = self.aim
