@@ -125,7 +125,7 @@ class RunningRecall:
 
     def restore(self, stored: Snapshot) -> None:
         """The inverse of `snapshot`."""
-        self.largest, self.promised = stored.manifest["times"]
+        self.largest, self.promised = map(list, stored.manifest["times"])
         self.alike.restore(stored.manifest["alike"])
         controller, *seen = [Snapshot(manifest, stored.blobs) for manifest in stored.manifest["parts"]]
         self.controller.restore("groups", controller)
