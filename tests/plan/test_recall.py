@@ -25,6 +25,7 @@ from streamjoin.runtime.recall import RecallSide, ToRecall
 from tests.function_trees import SCHEMA, plan_of, stream, tree
 from tests.in_process import Troubled
 from tests.in_process import plan_of as plan_of_tree
+from tests.interpreter import InProcess
 from tests.operators.recall.streams import Streams
 
 WINDOW, PERIOD = 40, 1000
@@ -162,6 +163,20 @@ def test_a_target_of_0_keeps_the_bare_window() -> None:
     left, kept = played(planned(target=replace(TARGET, target=0.0)), batches)
     bare, kept_bare = played(planned(target=0, late="join"), batches)
     assert (left, kept) == (bare, kept_bare)
+
+
+@pytest.mark.parametrize("prior", [False, True])
+def test_an_input_that_is_silent_and_idle_holds_nothing_back(prior: bool) -> None:
+    """Whether it has ever delivered or not: padded rows leave, and hardly any are kept."""
+    plan = planned(how="left")
+    running = InProcess(replace(plan, stages=tuple(replace(stage, idle_after=5) for stage in plan.stages)))
+    batches, left = late_rows(10, 600, delay=0), 0
+    if prior:
+        list(running.micro_batch({"1": [batches[0][1]]}, clock=0))
+    for number, (one, _) in enumerate(batches):
+        left += sum(table.num_rows for table in running.micro_batch({"0": [one]}, clock=3 * number))
+    assert left > 550
+    assert running.running[0, 0].figures()["state_rows"] < 50
 
 
 def test_rows_that_a_selection_leaves_out_say_how_far_a_stream_is_and_are_not_counted() -> None:

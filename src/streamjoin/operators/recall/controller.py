@@ -119,8 +119,14 @@ class Controller:
             self.most[number] = max(self.most[number], found[-1] + 1 if len(found) else 0)
         if 0 < aim.target < 1:
             self._adapt(now)
-        held = aim.initial if now - self.first < 2 * aim.initial and aim.target > 0 else 0
-        return np.minimum(np.maximum(self.slack, held), aim.longest)
+        return self.held
+
+    @property
+    def held(self) -> Times:
+        """Both slacks, with the one to begin with: as long as that is held, and before `T` is known."""
+        aim = self.aim
+        begins = self.first is None or self.now is None or self.now - self.first < 2 * aim.initial
+        return np.minimum(np.maximum(self.slack, aim.initial if begins and aim.target > 0 else 0), aim.longest)
 
     def _adapt(self, now: int) -> None:
         aim = self.aim
@@ -178,18 +184,25 @@ class Controller:
         over = list(self.groups)[:-1]
         last = [base64.b64encode(group.to_bytes()).decode() for group in list(self.groups)[-1:]]
         blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in over})
-        return Snapshot({"numbers": numbers, "groups": [group.name for group in over], "last": last}, blobs)
+        names, steps = [group.name for group in over], [self.aim.step, self.aim.longest]
+        return Snapshot({"numbers": numbers, "groups": names, "last": last, "ladder": steps}, blobs)
 
     def restore(self, name: str, stored: Snapshot) -> None:
-        """The inverse of `snapshot`. With other slacks to choose from (another aim) what was learned is forgotten."""
+        """The inverse of `snapshot`. With other slacks to choose from (another aim) what was learned is forgotten, but
+        not the slack: it goes on from there. A target of 0 or 1 does not choose, and has its own at once.
+        """
         kept, blobs = stored.manifest, stored.blobs
         groups = [replace(Group.from_bytes(blobs[f"{name}/{each}"]), name=each) for each in kept["groups"]]
         groups += [Group.from_bytes(base64.b64decode(text)) for text in kept["last"]]
         self.first, self.now, self.decided, slack, most, self.predicted = kept["numbers"]
-        if any(group.needs.shape[1] != len(self.edges) for group in groups):
+        # Before it was stored what ladder the groups are by, only its length could tell.
+        step, longest = kept.get("ladder", [self.aim.step, self.aim.longest])
+        same = (step, longest) == (self.aim.step, self.aim.longest)
+        if not same or any(group.needs.shape[1] != len(self.edges) for group in groups):
             groups, most = [], [0, 0]
         self.groups, self.most = deque(groups), np.array(most, np.int64)
-        self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
+        if 0 < self.aim.target < 1:
+            self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
 
 
 def variance(loss: Floats, pairs: Floats, share: Floats, periods: float) -> Floats:

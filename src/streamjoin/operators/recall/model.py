@@ -84,14 +84,17 @@ class RunningRecall:
         )
         before, self.largest = self.largest, [max(pair) for pair in zip(self.largest, largest, strict=True)]
         now = min(self.largest)
-        if now == NEVER:
-            return
-        slack = self.controller.hear(now, met.needs, met.pairs, lost, met.rows)
-        for number in (0, 1):
+        # An input is as far as its own rows say, also while the other one has none: that one may be idle.
+        slack = self.controller.hear(now, met.needs, met.pairs, lost, met.rows) if now > NEVER else self.controller.held
+        # A partner of a row that is as late as can be ends this long before the largest time stamp.
+        reach = self.config.aim.longest + sum(map(abs, self.config.windows))
+        for number, seen in enumerate(self.seen):
+            if self.largest[number] == NEVER:
+                continue
             self._promise(number, int(slack[number]), before[number])
-            # A partner of a row that is as late as can be ends this long before the largest time stamp.
-            reach = self.config.aim.longest + sum(map(abs, self.config.windows))
-            self.seen[number].forget(now, reach)
+            if now > NEVER:
+                seen.forget(now, reach)
+            seen.fit(now if now > NEVER else self.largest[number])
 
     def _windows(self, number: int) -> tuple[int, int]:
         return self.config.windows[number], self.config.windows[1 - number]
@@ -122,7 +125,7 @@ class RunningRecall:
 
     def restore(self, stored: Snapshot) -> None:
         """The inverse of `snapshot`."""
-        self.largest, self.promised = stored.manifest["times"]
+        self.largest, self.promised = map(list, stored.manifest["times"])
         self.alike.restore(stored.manifest["alike"])
         controller, *seen = [Snapshot(manifest, stored.blobs) for manifest in stored.manifest["parts"]]
         self.controller.restore("groups", controller)
