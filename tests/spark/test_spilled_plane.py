@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,8 +20,11 @@ from streamjoin.errors import SpillError
 from streamjoin.operators.tpmj import Shares, Tpmj
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.spark.stored import bucket, local_runs
+from streamjoin.spark.stored.blob_cache import BESIDE_RUNS
+from streamjoin.state.stores.private import PRIVATE
+from streamjoin.state.stores.scratch import FOLDER
 from tests.function_trees import plan_of, rows, table, tree
-from tests.plane import Plane, own_cache
+from tests.plane import Map, Plane, own_cache
 
 __all__ = ["own_cache"]
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -213,6 +217,47 @@ def test_what_rows_carry_is_read_when_they_match(local: Path) -> None:
     assert ids(plane.micro_batch(one(2, 900.0))) == Counter([(2, 2)])
     with pytest.raises(SpillError, match=r"is damaged in page 0.*start the query again"):
         list(plane.micro_batch(one(3, 5.0)))
+
+
+@pytest.mark.parametrize("kind", ["areas", "sorted runs"])
+def test_what_a_query_with_a_budget_writes_lies_in_sparks_local_folder_for_this_user_alone(
+    tmp_path: Path, local: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The system's temporary folder may be memory, and what lies in it is not counted."""
+    temporary, before = tmp_path / "temporary", os.umask(0o22)
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    try:
+        list(Plane(plan_of_kind(kind, 6000), random.Random(0)).micro_batch(piece(0)))
+    finally:
+        os.umask(before)
+    assert list(temporary.iterdir()) == []
+    files = {file for file in (local / FOLDER).rglob("*") if file.is_file()}
+    assert {file.suffix for file in files} > {".keys", ".index"}
+    assert [file for file in files if file.parent.name == BESIDE_RUNS], "a worker finds what another had in memory"
+    folders = {folder for file in files for folder in (file.parent, file.parent.parent)}
+    assert [folder for folder in folders if folder.stat().st_mode & 0o777 != PRIVATE] == []
+
+
+@pytest.mark.parametrize("budget", [None, 6000])
+def test_another_worker_of_the_host_reads_nothing_from_the_store(local: Path, budget: int | None) -> None:
+    plane = Plane(plan(budget), random.Random(0))
+    list(plane.micro_batch(piece(0)))
+    bucket._remembered.clear()
+    read = Map.read
+    list(plane.micro_batch(piece(1)))
+    assert Map.read == read
+
+
+def test_what_is_in_memory_is_never_less_than_nothing(local: Path) -> None:
+    """Files have more bytes than the rows in them, and must not hide what other buckets keep."""
+    plane = Plane(plan(1), random.Random(0))
+    for number in range(PIECES):
+        list(plane.micro_batch(piece(number)))
+        (figures,) = [each for each in plane.figures if "state_bytes" in each]
+        assert figures["spilled_bytes"] > 0
+        assert figures["state_bytes"] == figures["spilled_bytes"], "all of it is in files"
+        assert [known.bytes for known in bucket._remembered.values()][-1] == 0
 
 
 def test_files_of_queries_that_ended_hours_ago_go_when_another_begins_in_the_same_worker(local: Path) -> None:
