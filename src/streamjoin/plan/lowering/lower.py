@@ -4,7 +4,7 @@
 |---|---|---|
 | Stream | none; a row window is one | of one group, or all of them |
 | Selection, Projection | none: Spark computes them, at the source wherever that is directly below | |
-| Union | none: its reader has as many channels; of tables and streams that leave, one that passes them | |
+| Union | none: its reader has as many channels; one that passes tables and streams, or rows in order, that leave | |
 | joins | one each (see `matching_joins`, `choosing_joins`) | by keys, by a grid over values, by a matrix |
 | Distinct, Difference, Intersection | a set operator over multiplicities | of one payload |
 | Aggregation | pieces between the starts and ends of a group's elements | of one group, or all of them |
