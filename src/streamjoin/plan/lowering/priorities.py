@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
-from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.errors import CallError, EvaluationError, UnsupportedError
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.condition import one_column, quoted, substituted
 from streamjoin.plan.expression import grammar
@@ -43,6 +44,10 @@ from streamjoin.runtime.intake import HIDDEN, PRIORITY
 from streamjoin.runtime.recall import ToRecall
 from streamjoin.state.batch import Priorities
 
+# Of what has a value for any priorities: conditions are not evaluated here, so a divisor cannot be tested before.
+_DEFINED: Final = (
+    "keep divisors from 0, as in p0 % greatest(p1, 1), and values in 64 bits; or use greatest() and least()"
+)
 _FOLLOWS: Final = "{} follows snapshots, and so what leaves has priority 0"
 _OF_SNAPSHOTS: Final[dict[type[Relation], str]] = {
     Aggregation: "GROUP BY",
@@ -181,19 +186,39 @@ class PriorityExpression:
         except Outside as outside:
             raise UnsupportedError(
                 f"new_priority is worked out while joining, and streamjoin does not evaluate {outside.what}",
-                hint=f"use {', '.join(names)}, integers, + - * %, abs(), greatest() and least()",
+                hint=f"use {', '.join(names)}, integers, + - *, abs(), greatest() and least()",
             ) from None
         if tree.type not in INTEGERS:
             raise CallError(
                 f"a priority is an integer, and new_priority={self.text!r} is {tree.type}",
-                hint="use + - * %, greatest() and least(), or cast(... AS INT)",
+                hint="use + - *, greatest() and least(), or cast(... AS INT)",
             )
         return tree
 
     def of(self, members: Sequence[Priorities]) -> Priorities:
         """One of each result."""
         table = pa.table({f"p{number}": each for number, each in enumerate(members)})
-        return whole_numbers(self._tree, self.text, [table], len(members[0]))
+        try:
+            return whole_numbers(self._tree, self.text, [table], len(members[0]))
+        except EvaluationError as error:
+            raise EvaluationError(error.message, hint=_DEFINED) from error
+
+
+def checked_priority(text: str, inputs: int) -> PriorityExpression:
+    """The same of a call, refused if it has no value for rows that are not urgent: most are not.
+
+    >>> checked_priority("p0 % greatest(p1, 1)", 2).of([np.array([7, 5]), np.array([4, 0])]).tolist()
+    [3, 0]
+    """
+    found = PriorityExpression(text, inputs)
+    try:
+        found.of([np.zeros(1, np.int64)] * inputs)
+    except EvaluationError as error:
+        raise CallError(
+            f"new_priority={text!r} has no value where all priorities are 0: {error.message.rpartition(': ')[2]}",
+            hint=error.hint,
+        ) from error
+    return found
 
 
 def bare_names(text: str) -> str:

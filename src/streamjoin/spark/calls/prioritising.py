@@ -83,7 +83,7 @@ def check_free(frame: DataFrame, name: Any) -> None:
 
 def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
     """The rows of all lanes in one frame. The first lane is the most urgent, the last is not; a row's own priority
-    stays where it is larger.
+    stays where it is larger, whatever its column is called.
     """
     if len(frames) < 2:
         raise CallError(
@@ -95,7 +95,8 @@ def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
     for lane, frame in frames.items():
         check_frame(frame, f"lane {lane!r}")
     # Own priorities that are large stay as they are.
-    type_name = "bigint" if any(_is_large(_own(frame, name)) for frame in frames.values()) else "int"
+    own = [each for frame in frames.values() for each in _priorities(frame, name)]
+    type_name = "bigint" if any(isinstance(each.dataType, LongType) for each in own) else "int"
     lanes = []
     for least, (lane, frame) in zip(range(len(frames) - 1, -1, -1), frames.items(), strict=True):
         lanes.append(stamped(frame, _at_least(frame, lane, name, least), name, type_name))
@@ -127,20 +128,23 @@ def _own(frame: DataFrame, name: str) -> StructField | None:
     return next((each for each in frame.schema.fields if each.name.lower() == name.lower()), None)
 
 
-def _is_large(field: StructField | None) -> bool:
-    return field is not None and isinstance(field.dataType, LongType)
+def _priorities(frame: DataFrame, name: str) -> list[StructField]:
+    """The columns that say how urgent rows of a lane are: that of the lanes' name, and the one that is marked."""
+    marked = priority_column(frame.schema)
+    found = [_own(frame, name), None if marked is None else _own(frame, marked)]
+    return list({each.name: each for each in found if each is not None}.values())
 
 
 def _at_least(frame: DataFrame, lane: str, name: str, least: int) -> Column:
-    own = _own(frame, name)
-    if own is None:
-        return F.lit(least)
-    if not isinstance(own.dataType, IntegralType):
-        raise CallError(
-            f"a priority is an integer, and {own.name!r} of lane {lane!r} is {own.dataType.simpleString()}",
-            hint='cast it, or name the lanes\' priority with as_="urgency"',
-        )
-    return F.greatest(F.coalesce(F.col(quoted(own.name)), F.lit(0)), F.lit(least))
+    own = _priorities(frame, name)
+    for each in own:
+        if not isinstance(each.dataType, IntegralType):
+            raise CallError(
+                f"a priority is an integer, and {each.name!r} of lane {lane!r} is {each.dataType.simpleString()}",
+                hint='cast it, or name the lanes\' priority with as_="urgency"',
+            )
+    known = [F.coalesce(F.col(quoted(each.name)), F.lit(0)) for each in own]
+    return F.greatest(*known, F.lit(least)) if known else F.lit(least)
 
 
 def check_priority_is_said(part: Input, source: str, *, said: bool, joins: bool) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from streamjoin.algebra import Rows
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
-from streamjoin.plan.lowering.priorities import PriorityExpression, is_prioritised
+from streamjoin.plan.lowering.priorities import checked_priority, is_prioritised
 from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
@@ -106,7 +106,7 @@ class TreeCall:
             timers=options.timers,
             reordered=self.reordered,
             priority=options.priority_as,
-            new_priority=None if new is None else PriorityExpression(new, len(read)),
+            new_priority=None if new is None else checked_priority(new, len(read)),
         )
         infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
         self._check(infos, leaving)
