@@ -33,6 +33,10 @@ def drawn(seed: int, delay: int = 300, rows: int = 3000) -> Streams:
     return Streams.drawn(np.random.default_rng(seed), rows, 20_000, delay, 50)
 
 
+CHANGED = drawn(10, rows=1500)
+HALF = len(CHANGED.batches) // 2
+
+
 @pytest.mark.parametrize(
     "target", [pytest.param(0.8, marks=pytest.mark.compiled), 0.9, pytest.param(0.95, marks=pytest.mark.compiled)]
 )
@@ -100,7 +104,31 @@ def test_saved_in_the_middle_it_goes_on_the_same() -> None:
     assert run(Streams(streams.batches[:half]), aim, model) == whole[:half]
     again.restore(model.snapshot())
     assert run_on(streams, half, again) == whole[half:]
-    assert again.controller.predicted < 1
+    run_on(streams, half, model)
+    assert again.expected == model.expected
+    assert again.expected is not None
+    assert 0.9 <= again.expected < 1
+
+
+@pytest.mark.parametrize("aim", [Aim(0.0, 1000, 50, 2), Aim(0.8, 1000, 50, 2), Aim(1.0, 1000, 50, 2, max_delay=70)])
+def test_what_nobody_looks_back_to_is_forgotten_with_every_target(aim: Aim) -> None:
+    model = RecallModel(aim, WINDOWS).build()
+    run(CHANGED, aim, model)
+    assert len(model.controller.groups) <= 10 * 1000 // (1000 // 12) + 2
+
+
+def test_nothing_is_expected_before_anything_is_known() -> None:
+    model = RecallModel(Aim(0.8, 1000, 50, 2), WINDOWS).build()
+    assert model.expected is None
+    run(Streams(CHANGED.batches[:3]), model.config.aim, model)
+    assert model.expected is None, "the first sixth of a period"
+    alone = RecallModel(Aim(0.8, 1000, 50, 2), WINDOWS).build()
+    run(
+        Streams([([(ts, 1) for ts, _ in one], [(ts, 2) for ts, _ in two]) for one, two in CHANGED.batches]),
+        alone.config.aim,
+        alone,
+    )
+    assert alone.expected is None, "without pairs"
 
 
 def test_a_snapshot_writes_each_part_once() -> None:
@@ -132,10 +160,6 @@ AIMS = {
     "1, at most 70": Aim(1.0, 1000, 50, 2, max_delay=70),
     "1, at most 350": Aim(1.0, 1000, 50, 2, max_delay=350),
 }
-
-
-CHANGED = drawn(10, rows=1500)
-HALF = len(CHANGED.batches) // 2
 
 
 @cache

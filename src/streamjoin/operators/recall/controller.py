@@ -22,6 +22,7 @@ import base64
 import uuid
 import zlib
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -30,7 +31,7 @@ import numpy as np
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import cheapest_step
 from streamjoin.operators.recall.counts import Floats
-from streamjoin.operators.recall.needs import ladder, tails
+from streamjoin.operators.recall.needs import ladder, lost_at, tails
 from streamjoin.operators.recall.whole_periods import variance_of_periods
 from streamjoin.state import Blobs, Snapshot
 
@@ -101,7 +102,6 @@ class Controller:
         self.decided: int | None = None  # T of the last decision
         self.slack = np.full(2, aim.longest if aim.target >= 1 else 0, np.int64)
         self.most = np.zeros(2, np.int64)  # the smallest slack that would have lost nothing so far, by its place
-        self.predicted = 1.0
 
     def hear(self, now: int, needs: Floats, pairs: float, lost: float, rows: Floats) -> Times:
         """A micro-batch is over, and `T` is `now`. Both slacks."""
@@ -119,6 +119,7 @@ class Controller:
             self.most[number] = max(self.most[number], found[-1] + 1 if len(found) else 0)
         if 0 < aim.target < 1:
             self._adapt(now)
+        self._forget(now)
         return self.held
 
     @property
@@ -136,11 +137,30 @@ class Controller:
         elif self.decided is None or now // aim.interval > self.decided // aim.interval:
             self.decided, self.slack = now, self._choose(now)
 
+    def _forget(self, now: int) -> None:
+        """Groups that are older than anything looks back."""
+        far = max(MEMORY * self.aim.period, REACH * int(self.slack.max()))
+        while len(self.groups) > 1 and self.groups[1].begin < now - far:
+            self.groups.popleft()
+
+    def expected(self, slack: Sequence[int]) -> float | None:
+        """The share of the pairs that is found with these slacks, by what was heard lately; None while too little was:
+        in the first sixth of a period, and without pairs. It decides nothing, and is told with every target.
+        """
+        if self.first is None or self.now is None or (self.now - self.first) * START < self.aim.period:
+            return None
+        since = self.now - max(self.aim.period, REACH * max(slack))
+        recent = [each for each in self.groups if each.begin >= since] or list(self.groups)[-1:]
+        pairs = sum(each.pairs for each in recent)
+        if pairs <= 0:
+            return None
+        needs = np.sum([each.needs for each in recent], axis=0)
+        lost = sum(lost_at(each, one, self.edges) for each, one in zip(needs, slack, strict=True))
+        return max(0.0, 1 - lost / pairs)
+
     def _choose(self, now: int) -> Times:
         aim = self.aim
         far, memory = max(aim.period, REACH * int(self.slack.max())), MEMORY * aim.period
-        while len(self.groups) > 1 and self.groups[1].begin < now - max(memory, far):
-            self.groups.popleft()
         debt = sum(each.lost - (1 - aim.target) * each.pairs for each in self.groups if each.begin >= now - memory)
         recent = [each for each in self.groups if each.begin >= now - far] or [self.groups[-1]]
         pairs = np.array([each.pairs for each in recent])
@@ -157,7 +177,6 @@ class Controller:
         if steady is not None:
             other = cheapest(steady[0] * wanted, steady[1], budget, cost, self.edges)
             at = min(at, other, key=lambda each: float(cost @ self.edges[list(each)]))
-        self.predicted = float(1 - share[0, at[0]] - share[1, at[1]])
         return self.edges[list(at)]
 
     def _steady(self, recent: Floats, since: int) -> tuple[Floats, Floats] | None:
@@ -180,7 +199,8 @@ class Controller:
 
     def snapshot(self, name: str) -> Snapshot:
         """To be stored. Groups that are over do not change any more: each is written once."""
-        numbers = [self.first, self.now, self.decided, self.slack.tolist(), self.most.tolist(), self.predicted]
+        # Versions before read a sixth number, the recall that was expected: now it follows from the others.
+        numbers = [self.first, self.now, self.decided, self.slack.tolist(), self.most.tolist(), 1.0]
         over = list(self.groups)[:-1]
         last = [base64.b64encode(group.to_bytes()).decode() for group in list(self.groups)[-1:]]
         blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in over})
@@ -194,7 +214,7 @@ class Controller:
         kept, blobs = stored.manifest, stored.blobs
         groups = [replace(Group.from_bytes(blobs[f"{name}/{each}"]), name=each) for each in kept["groups"]]
         groups += [Group.from_bytes(base64.b64decode(text)) for text in kept["last"]]
-        self.first, self.now, self.decided, slack, most, self.predicted = kept["numbers"]
+        self.first, self.now, self.decided, slack, most = kept["numbers"][:5]
         # Before it was stored what ladder the groups are by, only its length could tell.
         step, longest = kept.get("ladder", [self.aim.step, self.aim.longest])
         same = (step, longest) == (self.aim.step, self.aim.longest)

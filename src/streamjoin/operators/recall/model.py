@@ -112,6 +112,11 @@ class RunningRecall:
         pairs = zip(self.largest, self.promised, strict=True)
         return [0 if promised == NEVER else largest - promised for largest, promised in pairs]
 
+    @property
+    def expected(self) -> float | None:
+        """The share of the results that is found with these slacks; None where it is not known yet."""
+        return self.controller.expected(self.slack)
+
     def snapshot(self) -> Snapshot:
         """To be stored."""
         parts = [self.controller.snapshot("groups"), *(each.snapshot(str(at)) for at, each in enumerate(self.seen))]
