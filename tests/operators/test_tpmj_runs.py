@@ -15,13 +15,15 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import Greedy, MaxFanIn
+from streamjoin.api import joins
 from streamjoin.errors import SnapshotError
-from streamjoin.operators.contract import Results
+from streamjoin.operators.contract import ALONE, Context, Results
 from streamjoin.operators.tpmj import Shares, Tpmj, ValueOrder
+from streamjoin.operators.tpmj.configuration import DEFAULT_MEMORY
 from streamjoin.operators.tpmj.running import RunningTpmj
 from streamjoin.operators.tpmj.sorted_results import SortedResults
 from streamjoin.state import Batch, Snapshot
-from streamjoin.state.paged import FilePages, PagedRun
+from streamjoin.state.paged import FilePages, MemoryPages, PagedRun
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts files in /proc")
 MEGABYTE = 1 << 20
@@ -270,3 +272,11 @@ def test_the_fan_in_follows_memory_within_reason_and_a_strategy_may_say_another(
     assert by_memory == sorted(by_memory)
     assert by_memory[-1] == max(16, 64 // inputs)
     assert Tpmj(schemas, merge=MaxFanIn(100)).fan_in(Shares.of(4 << 30)) == 100
+
+
+def test_without_memory_runs_stay_there_and_the_first_is_as_large_as_the_call_says(tmp_path: Path) -> None:
+    config = Tpmj((pa.schema([("id", pa.int64())]),) * 2)
+    assert isinstance(config.store(ALONE), MemoryPages)
+    assert isinstance(config.store(Context(0, memory=1 << 20, scratch=str(tmp_path))), FilePages)
+    told = f"{config.shares(ALONE).lists >> 20} MB of rows (two fifths of {DEFAULT_MEMORY >> 20} MB)"
+    assert told in " ".join((joins.join.__doc__ or "").split())
