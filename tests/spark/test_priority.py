@@ -204,16 +204,18 @@ def test_lanes_know_how_late_rows_are_only_if_all_say_the_same(stream: DataFrame
     assert delay(both) is None
     ringing = joined("1 s", timers=True, idle_after="9 s")
     assert uses_timers(sj.lanes(urgent=ringing, normal=late).schema), "a query over it never ends by itself"
-    by_time: dict[str, Any] = {"by": "k", "time": "valid_from", "window": sj.Now(), "priority": ["priority", None]}
+    ranked: dict[str, Any] = {"by": "k", "window": sj.Now(), "priority": ["priority", None]}
+    since = [each.withColumnRenamed("valid_from", "since").select("k", "since", *more)
+             for each, more in ((both, ["priority"]), (late, []))]  # fmt: skip
     with pytest.raises(sj.CallError, match="nothing says how late rows of input 0 may be"):
-        sj.join(both, late, **by_time)
-    sj.join(both, late, lateness=[sj.Grace("65 s"), None], **by_time)
+        sj.join(since, time="since", **ranked)
+    sj.join(since, time="since", lateness=[sj.Grace("65 s"), None], **ranked)
     assert delay(sj.lanes(urgent=late.where("k > 1"), normal=late.where("k <= 1"))) == 65_000_000
     assert delay(sj.lanes(urgent=stream.selectExpr("ts AS valid_from"), normal=late.select("valid_from"))) is None
     few, many = (stream.withWatermark("ts", each) for each in ("1 second", "60 seconds"))
     with pytest.raises(sj.CallError, match="nothing says how late rows of input 0 may be"):
-        sj.join(sj.lanes(urgent=few, normal=many), many, **by_time | {"time": "ts"})
-    sj.join(sj.lanes(urgent=many, normal=many.where("k > 1")), many, **by_time | {"time": "ts"})
+        sj.join(sj.lanes(urgent=few, normal=many), many, time="ts", **ranked)
+    sj.join(sj.lanes(urgent=many, normal=many.where("k > 1")), many, time="ts", **ranked)
 
 
 def test_results_that_are_made_urgent_have_no_delay(stream: DataFrame) -> None:
