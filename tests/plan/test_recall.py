@@ -317,6 +317,12 @@ def test_refused_with_a_reason(what: str) -> None:
         call()
 
 
+def test_a_stream_beside_a_table_is_told_what_to_write() -> None:
+    with pytest.raises(CallError) as refused:
+        plan_of(tree("keys"), {"0": TARGET, "1": None}, late=("join", "drop"))
+    assert 'lateness=sj.Grace("0 seconds")' in str(refused.value)
+
+
 @pytest.mark.parametrize("policy", [TARGET, LargestDelay()])
 def test_nobody_knows_how_late_results_are(policy: Any) -> None:
     relation = tree("keys")

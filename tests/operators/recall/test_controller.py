@@ -67,6 +67,14 @@ def test_no_slack_is_larger_than_the_largest_delay_allowed() -> None:
         assert all(one == NEVER or top - one <= 70 for one, top in zip(reached, largest, strict=True))
 
 
+@pytest.mark.parametrize(("initial", "most"), [(0, 1000), (300, 1000), (700, 1400)])
+def test_without_a_largest_delay_slack_is_ten_periods_at_most_or_twice_the_initial_one(initial: int, most: int) -> None:
+    aim = Aim(0.99, 100, 50, 2, initial=initial)
+    streams = some_far_behind(2000, 0.3, 12_000, 2000)
+    slack = [top - one for one, top in zip(run(streams, aim)[-1], list(streams.largest())[-1], strict=True)]
+    assert slack == [most, most]
+
+
 def test_an_initial_slack_is_held_for_twice_its_length() -> None:
     streams = Streams.drawn(np.random.default_rng(1), 3000, 20_000, 0, 50)  # in order: nothing else would hold any
     progress = run(streams, Aim(0.9, 1000, 50, 2, initial=500))
