@@ -80,9 +80,11 @@ def rest_of(spark: SparkSession, checkpoint: Checkpoint) -> Rows:
 
 
 def expected_frame(spark: SparkSession, kind: Kind, inputs: Path) -> DataFrame:
-    """The call on batch frames. Late rows, which a batch cannot have, are kept from it and shown beside its result."""
+    """The call on batch frames. Rows that come too late for it, which a batch cannot have, are kept from it and shown
+    beside its result.
+    """
     left, right = data.frames(spark, inputs, streaming=False)
-    if not kind.late:
+    if not kind.late or kind.waits:
         return kind.call(left, right)
     joined = kind.call(left.filter("NOT late"), right.filter("NOT late"))
     for side, frame in enumerate((left, right)):

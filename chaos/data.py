@@ -45,6 +45,7 @@ CLOSING_ID: Final = -1
 SLACK_SECONDS: Final = 5
 SECONDS_PER_FILE: Final = 20
 FILES_BEHIND: Final = 4  # how far a late row is moved, at least
+LATEST_SECONDS: Final = 600  # more than any row is late by: all files together are shorter
 KEYS: Final = 40
 HALF_SECOND: Final = 500_000  # microseconds
 BEGIN: Final = 1_704_067_200_000_000  # 2024, in microseconds

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
-from chaos.data import BALLAST, CLOSING_ID, SLACK_SECONDS
+from chaos.data import BALLAST, CLOSING_ID, LATEST_SECONDS, SLACK_SECONDS
 from chaos.kinds import BUCKETS, Kind
 
 
@@ -17,6 +17,15 @@ def _over_windows(left: DataFrame, right: DataFrame, **options: Any) -> DataFram
     window = sj.Range("4 seconds")
     lateness = sj.Grace(f"{SLACK_SECONDS} seconds")
     return sj.join([left, right], time="ts", window=window, lateness=lateness, buckets=BUCKETS, **options)
+
+
+def _to_recall(left: DataFrame, right: DataFrame) -> DataFrame:
+    """The controller learns and decides all the time, and the slack to begin with is held for longer than the data are:
+    so nothing is lost, if it knows after a kill when it began.
+    """
+    target = sj.Recall(0.9, period="60 seconds", initial=f"{LATEST_SECONDS} seconds")
+    both: dict[str, Any] = {"by": "k", "lateness": target, "buckets": BUCKETS}
+    return sj.join([left, right], time="ts", window=sj.Range("4 seconds"), **both)
 
 
 def _over_interval(left: DataFrame, right: DataFrame, **options: Any) -> DataFrame:
@@ -94,6 +103,7 @@ JOINS: Final = (
     Kind("band-full", partial(_over_windows, where=_BAND, how="full")),
     Kind("overlap-left-snapshot", partial(_over_validity, cell="10 seconds", how="left", outer="snapshot")),
     Kind("late-output", partial(_over_windows, by="k", how="left", late="output"), late=True),
+    Kind("late-recall", _to_recall, late=True, waits=True),
     Kind("table-full", partial(_over_windows, by="k", how="full"), table=True),
     Kind("many-keys", partial(_many, by="k")),
     # Rows have copies along the edges of a cube of buckets here, and results wait for their turn.

@@ -21,6 +21,7 @@ class Kind:
     name: str
     call: Callable[[DataFrame, DataFrame], DataFrame]
     late: bool = False  # some rows of its data come too late
+    waits: bool = False  # and its lateness waits for them: none is missing
     table: bool = False  # its right side is no stream
     distinct: bool = False  # no two rows of a key have the same time
     most_files: int = 12  # of one side: fewer where a batch takes longer

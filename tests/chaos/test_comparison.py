@@ -67,6 +67,16 @@ def test_late_rows_are_expected_as_a_stream_shows_them(spark: SparkSession, tmp_
     assert expected.filter("_late AND id_right IS NOT NULL").count() > 0
 
 
+def test_late_rows_are_found_by_a_lateness_that_waits_for_them(spark: SparkSession, tmp_path: Path) -> None:
+    kind = KINDS["late-recall"]
+    data.write(tmp_path / "in", "1", Shape(files=6, rows=200), late=True)
+    start_query(spark, kind.name, tmp_path).awaitTermination()
+    difference = compare_query(spark, kind, tmp_path)
+    assert difference.equal, "\n".join(difference.describe())
+    expected = expected_frame(spark, kind, tmp_path / "in")
+    assert expected.filter("late OR late_right").count() > 5, "others are found without waiting"
+
+
 @pytest.mark.parametrize("kind", QUERIES, ids=lambda kind: kind.name)
 def test_every_query_can_be_asked_of_streams_and_says_something(
     spark: SparkSession, tmp_path: Path, kind: Kind

@@ -23,6 +23,8 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc"),
 ]
 SMALL = Shape(files=4, rows=60)
+# Long enough for rows to be late.
+LATE = Shape(files=6, rows=200)
 # Whose state is in files from the first micro-batch on.
 WIDE = Shape(files=4, rows=320)
 # Bounds for what hangs, not what is expected.
@@ -55,6 +57,7 @@ def check(outcome: Outcome, kills: int) -> None:
     [
         pytest.param("window-full-snapshot", SMALL, marks=pytest.mark.long),
         ("spilled-equality", WIDE),
+        ("late-recall", LATE),
     ],
 )
 def test_differential_a_killed_driver_loses_and_repeats_nothing(

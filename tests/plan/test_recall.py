@@ -126,7 +126,8 @@ def test_the_prediction_is_near_the_truth_and_the_target_is_reached() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "max_delay"), [(0.0, None), (0.5, None), (0.8, None), (0.95, None), (1.0, 350), (1.0, 500)]
+    ("target", "max_delay"),
+    [(0.0, None), (0.5, None), (0.8, None), (0.95, None), (0.95, 50), (1.0, 50), (1.0, 100), (1.0, 350), (1.0, 500)],
 )
 def test_what_is_expected_is_near_the_truth_with_every_target(target: float, max_delay: int | None) -> None:
     """The figures of all micro-batches after the first sixth of a period, before which there are none."""
@@ -314,6 +315,12 @@ def test_refused_with_a_reason(what: str) -> None:
     call, reason = REFUSED[what]
     with pytest.raises((CallError, UnsupportedError), match=reason):
         call()
+
+
+def test_a_stream_beside_a_table_is_told_what_to_write() -> None:
+    with pytest.raises(CallError) as refused:
+        plan_of(tree("keys"), {"0": TARGET, "1": None}, late=("join", "drop"))
+    assert 'lateness=sj.Grace("0 seconds")' in str(refused.value)
 
 
 @pytest.mark.parametrize("policy", [TARGET, LargestDelay()])

@@ -70,7 +70,8 @@ class Recall:
                      two bursts of late rows
         interval     how often slack is decided anew, in event time
         granularity  the width of the cells of time in which rows are counted; a fortieth of both windows by default
-        max_delay    no slack is larger
+        max_delay    no slack is larger; where it is left out none is larger than ten periods, or twice `initial` if
+                     that is more: partners of rows that are later are not kept, whatever the target
         initial      a slack to begin with, held for twice its length: long delays cannot be known early
 
     On an integer time axis all of them are numbers.

@@ -11,6 +11,7 @@ from streamjoin.algebra import NEVER
 from streamjoin.operators.recall.controller import Aim, Controller, cheapest, variance
 from streamjoin.operators.recall.counts import counted
 from streamjoin.operators.recall.model import RecallModel, RunningRecall
+from streamjoin.operators.recall.needs import lost_at
 from streamjoin.operators.recall.seen import MOST_ENTRIES
 from streamjoin.state import Snapshot
 from tests.operators.recall.streams import Streams, found_pairs, true_pairs
@@ -64,6 +65,14 @@ def test_no_slack_is_larger_than_the_largest_delay_allowed() -> None:
     progress = run(streams, Aim(0.99, 1000, 50, 2, max_delay=70))
     for reached, largest in zip(progress, list(streams.largest())[1:], strict=True):
         assert all(one == NEVER or top - one <= 70 for one, top in zip(reached, largest, strict=True))
+
+
+@pytest.mark.parametrize(("initial", "most"), [(0, 1000), (300, 1000), (700, 1400)])
+def test_without_a_largest_delay_slack_is_ten_periods_at_most_or_twice_the_initial_one(initial: int, most: int) -> None:
+    aim = Aim(0.99, 100, 50, 2, initial=initial)
+    streams = some_far_behind(2000, 0.3, 12_000, 2000)
+    slack = [top - one for one, top in zip(run(streams, aim)[-1], list(streams.largest())[-1], strict=True)]
+    assert slack == [most, most]
 
 
 def test_an_initial_slack_is_held_for_twice_its_length() -> None:
@@ -129,6 +138,61 @@ def test_nothing_is_expected_before_anything_is_known() -> None:
         alone,
     )
     assert alone.expected is None, "without pairs"
+
+
+def some_far_behind(delay: int, share: float, length: int, rows: int) -> Streams:
+    """A share of the rows come later by one delay; what comes after the time of the last row is left out."""
+    rng, batches = np.random.default_rng(1), [([], []) for _ in range(length // 50)]
+    for number in (0, 1):
+        ts, keys = rng.integers(0, length, rows), rng.integers(0, 20, rows)
+        came = ts + np.where(rng.random(rows) < share, delay, 0)
+        for time, key, at in zip(ts.tolist(), keys.tolist(), (came // 50).tolist(), strict=True):
+            if at < len(batches):
+                batches[at][number].append((time, key))
+    return Streams(batches)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("delay", "aim", "off"),
+    [
+        pytest.param(2000, Aim(0.9, 1000, 50, 2, max_delay=500), 0.01, id="max_delay binds, windows and more"),
+        pytest.param(2000, Aim(0.9, 1000, 50, 2, max_delay=1800), 0.01, id="max_delay binds, by little"),
+        pytest.param(2000, Aim(0.9, 1000, 50, 2), 0.01, id="within reach"),
+        pytest.param(3000, Aim(0.9, 200, 50, 2), 0.03, id="behind ten periods: by what rows meet on average"),
+    ],
+)
+def test_what_is_lost_is_known_where_rows_are_later_than_any_slack(delay: int, aim: Aim, off: float) -> None:
+    streams = some_far_behind(delay, 0.08, 20_000, 4000)
+    model, heard = RecallModel(aim, WINDOWS).build(), np.zeros(2)
+    reached = []
+    for counts, after in zip(streams.counts(2), list(streams.largest())[1:], strict=True):
+        told, met = list(model.promised), model.meet(counts)
+        slack = [0 if NEVER in pair else pair[0] - pair[1] for pair in zip(model.largest, told, strict=True)]
+        heard += met.pairs, sum(lost_at(each, one, aim.edges) for each, one in zip(met.needs, slack, strict=True))
+        model.decide(met, list(after), told)
+        reached.append((model.promised[0], model.promised[1]))
+    true = true_pairs(streams, WINDOWS)
+    assert heard[0] == pytest.approx(true, rel=off)
+    assert 1 - heard[1] / heard[0] == pytest.approx(found_pairs(streams, WINDOWS, reached) / true, abs=off)
+
+
+def test_rows_of_no_time_at_all_have_lost_nothing() -> None:
+    """A device without a clock: rows of time 0 in a stream that began long after."""
+    aim = Aim(0.9, 200, 50, 2)
+    calm = Streams([([(ts + 10**6, key) for ts, key in one], [(ts + 10**6, key) for ts, key in two])
+                    for one, two in drawn(1, 5, 1500).batches])  # fmt: skip
+    broken = Streams([([*one, (0, 1)] if one else one, two) for one, two in calm.batches])
+    assert run(broken, aim) == run(calm, aim)
+
+
+def test_what_was_stored_before_rows_behind_all_were_counted_is_read() -> None:
+    model, again = (RecallModel(Aim(0.9, 1000, 50, 2), WINDOWS).build() for _ in range(2))
+    run(Streams(CHANGED.batches[:HALF]), model.config.aim, model)
+    stored = model.snapshot()
+    again.restore(Snapshot({key: value for key, value in stored.manifest.items() if key != "known"}, stored.blobs))
+    assert again.known.tolist() == [0, 0, 0] != model.known.tolist()
+    assert run_on(CHANGED, HALF, again) == run_on(CHANGED, HALF, model)
 
 
 def test_a_snapshot_writes_each_part_once() -> None:

@@ -60,6 +60,13 @@ class Aim:
         return self.max_delay if self.max_delay is not None else max(MEMORY * self.period, 2 * self.initial)
 
     @property
+    def remembered(self) -> int:
+        """How long rows are remembered, beyond their windows: longer than they are kept where `max_delay` is short, so
+        that what is lost by it is known.
+        """
+        return max(self.longest, MEMORY * self.period)
+
+    @property
     def edges(self) -> Times:
         """The slacks to choose from."""
         return ladder(self.step, self.longest)

@@ -3,6 +3,10 @@
 A micro-batch is heard whole: the counts of both inputs, and how far each is. Then needs and pairs are added up, the
 controller says the slacks, and progress follows: the largest time stamp less the slack. It never falls and moves at
 most twice as fast as the largest time stamp, so that slack falls no faster than it can rise.
+
+Rows are remembered for ten periods, or the longest slack. Of rows that come later than that nobody knows whom they
+would have met: each is taken to have lost as many as a row meets on average. Rows from before the beginning have lost
+nothing: as a rule they are of no time at all, such as 0.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from streamjoin.algebra.interval import NEVER
-from streamjoin.operators.recall.controller import Aim, Controller
+from streamjoin.operators.recall.controller import MEMORY, Aim, Controller
 from streamjoin.operators.recall.counts import Counts, Floats
 from streamjoin.operators.recall.needs import lost_at
 from streamjoin.operators.recall.seen import Alike, Seen
@@ -52,6 +56,10 @@ class RunningRecall:
         self.seen = [Seen(self.alike), Seen(self.alike)]
         self.largest = [NEVER, NEVER]
         self.promised = [NEVER, NEVER]
+        # A partner of the last row that is remembered ends this long before the largest time stamp.
+        self.reach = config.aim.remembered + sum(map(abs, config.windows))
+        # Lately: pairs, and rows of each input, without rows that came later than anything is remembered.
+        self.known = np.zeros(3)
 
     def hear(self, counts: list[Counts | None], largest: list[int], told: list[int]) -> None:
         """A micro-batch: the new rows of both inputs, how far they are now, and which progress was in force so far."""
@@ -70,10 +78,28 @@ class RunningRecall:
                 needs[number] = others.needs_of(news, self.largest[number], self._windows(number), edges)
         for number, news in enumerate(counts):
             if news is not None:
-                pairs += self.seen[1 - number].pairs_with(news, self._windows(number))
+                found = self.seen[1 - number].pairs_with(news, self._windows(number))
+                forgotten = self._forgotten(number, news, found)
+                needs[number, -1] += forgotten  # more than any slack
+                pairs += found + forgotten
                 rows[number] = news.total
                 self.seen[number].add(news)
         return Met(needs, pairs, rows)
+
+    def _forgotten(self, number: int, news: Counts, found: float) -> float:
+        """How many pairs rows that come later than anything is remembered would make with what is forgotten; `found`:
+        the pairs that all of the new rows make with what is remembered.
+        """
+        first, now = self.controller.first, self.controller.now
+        late, pairs, met = 0, 0.0, 0.0
+        if first is not None and now is not None and news.first * news.width < now - self.reach - news.width:
+            behind = news.split(first)[1].split(now - self.reach - news.width)[0]
+            late, met = behind.total, self.seen[1 - number].pairs_with(behind, self._windows(number))
+            if self.known[1 + number] > 0:
+                pairs = max(0.0, late * float(self.known[0] / self.known[1 + number]) - met)
+        self.known[0] += found - met
+        self.known[1 + number] += news.total - late
+        return pairs
 
     def decide(self, met: Met, largest: list[int], told: list[int]) -> None:
         """Slack and progress after a micro-batch."""
@@ -85,15 +111,17 @@ class RunningRecall:
         before, self.largest = self.largest, [max(pair) for pair in zip(self.largest, largest, strict=True)]
         now = min(self.largest)
         # An input is as far as its own rows say, also while the other one has none: that one may be idle.
+        before_now = self.controller.now
         slack = self.controller.hear(now, met.needs, met.pairs, lost, met.rows) if now > NEVER else self.controller.held
-        # A partner of a row that is as late as can be ends this long before the largest time stamp.
-        reach = self.config.aim.longest + sum(map(abs, self.config.windows))
+        memory = MEMORY * self.config.aim.period
+        if before_now is not None and now // memory > before_now // memory:
+            self.known /= 2
         for number, seen in enumerate(self.seen):
             if self.largest[number] == NEVER:
                 continue
             self._promise(number, int(slack[number]), before[number])
             if now > NEVER:
-                seen.forget(now, reach)
+                seen.forget(now, self.reach)
             seen.fit(now if now > NEVER else self.largest[number])
 
     def _windows(self, number: int) -> tuple[int, int]:
@@ -123,6 +151,7 @@ class RunningRecall:
         manifest = {
             "times": [self.largest, self.promised],
             "alike": self.alike.to_json(),
+            "known": self.known.tolist(),
             "parts": [part.manifest for part in parts],
         }
         blobs: Any = ChainMap(*(part.blobs for part in parts))  # type: ignore[arg-type]
@@ -132,6 +161,7 @@ class RunningRecall:
         """The inverse of `snapshot`."""
         self.largest, self.promised = map(list, stored.manifest["times"])
         self.alike.restore(stored.manifest["alike"])
+        self.known = np.array(stored.manifest.get("known", [0.0, 0.0, 0.0]))  # once it was not counted
         controller, *seen = [Snapshot(manifest, stored.blobs) for manifest in stored.manifest["parts"]]
         self.controller.restore("groups", controller)
         for at, each in enumerate(self.seen):

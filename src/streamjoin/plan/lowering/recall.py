@@ -59,7 +59,8 @@ def _check_inputs(infos: list[SourceInfo]) -> None:
     if any(info.lateness != infos[0].lateness for info in infos):
         raise CallError(
             "a recall target is for both inputs of a join: a result is lost by either of them",
-            hint="give lateness=sj.Recall(...) once; a table beside a stream needs no slack of the stream's",
+            hint="give lateness=sj.Recall(...) once, for two streams; for a stream beside a table, which is there from "
+            'the start, lateness=sj.Grace("0 seconds")',
         )
     for info in infos:
         if info.late != "join":
