@@ -52,8 +52,7 @@ def slacks(bursts: Any) -> Any:
 
 def test_bursts_in_a_rhythm_are_let_go_when_periods_can_lose_them() -> None:
     rhythm = np.arange(120) % 6 == 2  # two in each period: a twenty-fifth is lost
-    assert slacks(rhythm)[12:18].min() == 50, "one period tells nothing of the next"
-    assert slacks(rhythm)[36:].max() == 0
+    assert slacks(rhythm).max() == 0, "neither while there is no margin yet, nor with one"
 
 
 def test_as_many_bursts_without_a_rhythm_are_not() -> None:

@@ -11,7 +11,9 @@ After each micro-batch in which `T`, the smaller of the inputs' largest time sta
        that keeps the fewest rows; debt = lost - (1 - q) pairs over the last ten periods. If the same with the variance
        of whole periods (`whole_periods`) and the mean of the last ten periods, where that is larger, keeps fewer: that
     5  progress never falls, and moves at most twice as fast as the largest time stamp (see `model`)
-    6  in the first sixth of a period slack is the largest need seen; `initial` is a minimum for twice its length
+    6  in the first period slack is the least that loses what such a part of it may (`first_period`); in the first three
+       the mean decides alone, because how much periods differ is not known from so few; `initial` is a minimum for
+       twice its length
 
 No pairs heard: nothing is decided. A target of 0 keeps the bare window; one of 1 always keeps `max_delay`.
 """
@@ -30,6 +32,7 @@ import numpy as np
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import cheapest_step
 from streamjoin.operators.recall.counts import Floats
+from streamjoin.operators.recall.first_period import allowance
 from streamjoin.operators.recall.needs import ladder, tails
 from streamjoin.operators.recall.whole_periods import variance_of_periods
 from streamjoin.state import Blobs, Snapshot
@@ -39,7 +42,7 @@ REACH: Final = 4  # times the largest slack that statistics look back
 REPAY: Final = 0.5  # of a deficit, by the next period
 MEMORY: Final = 10  # periods over which a deficit is remembered
 GROUPS: Final = 12  # of a period
-START: Final = 6  # of a period, its first part
+WARM_UP: Final = 3  # periods without a margin
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,6 @@ class Controller:
         self.now: int | None = None
         self.decided: int | None = None  # T of the last decision
         self.slack = np.full(2, aim.longest if aim.target >= 1 else 0, np.int64)
-        self.most = np.zeros(2, np.int64)  # the smallest slack that would have lost nothing so far, by its place
         self.predicted = 1.0
 
     def hear(self, now: int, needs: Floats, pairs: float, lost: float, rows: Floats) -> Times:
@@ -114,9 +116,6 @@ class Controller:
         last, self.now = self.groups[-1], now
         last.needs += needs
         last.pairs, last.lost, last.rows = last.pairs + pairs, last.lost + lost, last.rows + rows
-        for number in (0, 1):
-            found = np.flatnonzero(needs[number])
-            self.most[number] = max(self.most[number], found[-1] + 1 if len(found) else 0)
         if 0 < aim.target < 1:
             self._adapt(now)
         held = aim.initial if now - self.first < 2 * aim.initial and aim.target > 0 else 0
@@ -125,13 +124,24 @@ class Controller:
     def _adapt(self, now: int) -> None:
         aim = self.aim
         assert self.first is not None
-        if (now - self.first) * START < aim.period:
-            self.slack = self.edges[np.minimum(self.most, len(self.edges) - 1)]
-        elif self.decided is None or now // aim.interval > self.decided // aim.interval:
-            self.decided, self.slack = now, self._choose(now)
+        if self.decided is None or now // aim.interval > self.decided // aim.interval:
+            elapsed = now - self.first
+            self.decided, self.slack = now, self._begin(elapsed) if elapsed < aim.period else self._choose(now, elapsed)
 
-    def _choose(self, now: int) -> Times:
-        aim = self.aim
+    def _begin(self, elapsed: int) -> Times:
+        """In the first period: by all that was heard so far."""
+        aim, pairs = self.aim, sum(each.pairs for each in self.groups)
+        if pairs <= 0:
+            return self.slack
+        loss = tails(np.sum([each.needs for each in self.groups], axis=0))
+        allowed = allowance(aim.target, pairs, max(elapsed, aim.interval), aim.period)
+        cost = np.sum([each.rows for each in self.groups], axis=0)[::-1]
+        at = cheapest(loss, np.zeros_like(loss), allowed, cost, self.edges)
+        self.predicted = float(1 - (loss[0, at[0]] + loss[1, at[1]]) / pairs)
+        return self.edges[list(at)]
+
+    def _choose(self, now: int, elapsed: int) -> Times:
+        aim, known = self.aim, elapsed >= WARM_UP * self.aim.period
         far, memory = max(aim.period, REACH * int(self.slack.max())), MEMORY * aim.period
         while len(self.groups) > 1 and self.groups[1].begin < now - max(memory, far):
             self.groups.popleft()
@@ -146,8 +156,9 @@ class Controller:
         wanted = pairs.sum() / periods
         budget = self.budget(now, wanted, debt)
         cost = np.sum([each.rows for each in recent], axis=0)[::-1]
-        at = cheapest(share * wanted, variance(loss, pairs, share, periods), budget, cost, self.edges)
-        steady = self._steady(share, now - memory) if any(at) else None
+        var = variance(loss, pairs, share, periods) if known else np.zeros_like(share)
+        at = cheapest(share * wanted, var, budget, cost, self.edges)
+        steady = self._steady(share, now - memory) if known and any(at) else None
         if steady is not None:
             other = cheapest(steady[0] * wanted, steady[1], budget, cost, self.edges)
             at = min(at, other, key=lambda each: float(cost @ self.edges[list(each)]))
@@ -174,7 +185,7 @@ class Controller:
 
     def snapshot(self, name: str) -> Snapshot:
         """To be stored. Groups that are over do not change any more: each is written once."""
-        numbers = [self.first, self.now, self.decided, self.slack.tolist(), self.most.tolist(), self.predicted]
+        numbers = [self.first, self.now, self.decided, self.slack.tolist(), self.predicted]
         over = list(self.groups)[:-1]
         last = [base64.b64encode(group.to_bytes()).decode() for group in list(self.groups)[-1:]]
         blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in over})
@@ -185,10 +196,11 @@ class Controller:
         kept, blobs = stored.manifest, stored.blobs
         groups = [replace(Group.from_bytes(blobs[f"{name}/{each}"]), name=each) for each in kept["groups"]]
         groups += [Group.from_bytes(base64.b64decode(text)) for text in kept["last"]]
-        self.first, self.now, self.decided, slack, most, self.predicted = kept["numbers"]
+        # Checkpoints of before have the largest needs behind the slack: the beginning went by them.
+        self.first, self.now, self.decided, slack, *_, self.predicted = kept["numbers"]
         if any(group.needs.shape[1] != len(self.edges) for group in groups):
-            groups, most = [], [0, 0]
-        self.groups, self.most = deque(groups), np.array(most, np.int64)
+            groups = []
+        self.groups = deque(groups)
         self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
 
 
