@@ -11,7 +11,7 @@ After each micro-batch in which `T`, the smaller of the inputs' largest time sta
        that keeps the fewest rows; debt = lost - (1 - q) pairs over the last ten periods. If the same with the variance
        of whole periods (`whole_periods`) and the mean of the last ten periods, where that is larger, keeps fewer: that
     5  progress never falls, and moves at most twice as fast as the largest time stamp (see `model`)
-    6  in the first period slack is the least that loses what such a part of it may (`first_period`); in the first three
+    6  in the first period slack is the least that loses what such a part of it may (`first_period`); in the first two
        the mean decides alone, because how much periods differ is not known from so few; `initial` is a minimum for
        twice its length
 
@@ -42,7 +42,7 @@ REACH: Final = 4  # times the largest slack that statistics look back
 REPAY: Final = 0.5  # of a deficit, by the next period
 MEMORY: Final = 10  # periods over which a deficit is remembered
 GROUPS: Final = 12  # of a period
-WARM_UP: Final = 3  # periods without a margin
+WARM_UP: Final = 2  # periods without a margin
 
 
 @dataclass(frozen=True)
