@@ -11,7 +11,9 @@ After each micro-batch in which `T`, the smaller of the inputs' largest time sta
        that keeps the fewest rows; debt = lost - (1 - q) pairs over the last ten periods. If the same with the variance
        of whole periods (`whole_periods`) and the mean of the last ten periods, where that is larger, keeps fewer: that
     5  progress never falls, and moves at most twice as fast as the largest time stamp (see `model`)
-    6  in the first sixth of a period slack is the largest need seen; `initial` is a minimum for twice its length
+    6  in the first period slack is the least that loses what such a part of it may (`first_period`); in the first two
+       the mean decides alone, because how much periods differ is not known from so few; `initial` is a minimum for
+       twice its length
 
 No pairs heard: nothing is decided. A target of 0 keeps the bare window; one of 1 always keeps `max_delay`.
 """
@@ -31,6 +33,7 @@ import numpy as np
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import cheapest_step
 from streamjoin.operators.recall.counts import Floats
+from streamjoin.operators.recall.first_period import allowance
 from streamjoin.operators.recall.needs import ladder, lost_at, tails
 from streamjoin.operators.recall.whole_periods import variance_of_periods
 from streamjoin.state import Blobs, Snapshot
@@ -40,7 +43,8 @@ REACH: Final = 4  # times the largest slack that statistics look back
 REPAY: Final = 0.5  # of a deficit, by the next period
 MEMORY: Final = 10  # periods over which a deficit is remembered
 GROUPS: Final = 12  # of a period
-START: Final = 6  # of a period, its first part
+WARM_UP: Final = 2  # periods without a margin
+TOLD: Final = 6  # of a period, its first part: too little was heard to tell what is expected
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,6 @@ class Controller:
         self.now: int | None = None
         self.decided: int | None = None  # T of the last decision
         self.slack = np.full(2, aim.longest if aim.target >= 1 else 0, np.int64)
-        self.most = np.zeros(2, np.int64)  # the smallest slack that would have lost nothing so far, by its place
 
     def hear(self, now: int, needs: Floats, pairs: float, lost: float, rows: Floats) -> Times:
         """A micro-batch is over, and `T` is `now`. Both slacks."""
@@ -121,9 +124,6 @@ class Controller:
         last, self.now = self.groups[-1], now
         last.needs += needs
         last.pairs, last.lost, last.rows = last.pairs + pairs, last.lost + lost, last.rows + rows
-        for number in (0, 1):
-            found = np.flatnonzero(needs[number])
-            self.most[number] = max(self.most[number], found[-1] + 1 if len(found) else 0)
         if 0 < aim.target < 1:
             self._adapt(now)
         self._forget(now)
@@ -139,10 +139,20 @@ class Controller:
     def _adapt(self, now: int) -> None:
         aim = self.aim
         assert self.first is not None
-        if (now - self.first) * START < aim.period:
-            self.slack = self.edges[np.minimum(self.most, len(self.edges) - 1)]
-        elif self.decided is None or now // aim.interval > self.decided // aim.interval:
-            self.decided, self.slack = now, self._choose(now)
+        if self.decided is None or now // aim.interval > self.decided // aim.interval:
+            elapsed = now - self.first
+            self.decided, self.slack = now, self._begin(elapsed) if elapsed < aim.period else self._choose(now, elapsed)
+
+    def _begin(self, elapsed: int) -> Times:
+        """In the first period: by all that was heard so far."""
+        aim, pairs = self.aim, sum(each.pairs for each in self.groups)
+        if pairs <= 0:
+            return self.slack
+        loss = tails(np.sum([each.needs for each in self.groups], axis=0))
+        allowed = allowance(aim.target, pairs, max(elapsed, aim.interval), aim.period)
+        cost = np.sum([each.rows for each in self.groups], axis=0)[::-1]
+        at = cheapest(loss, np.zeros_like(loss), allowed, cost, self.edges)
+        return self.edges[list(at)]
 
     def _forget(self, now: int) -> None:
         """Groups that are older than anything looks back."""
@@ -154,7 +164,7 @@ class Controller:
         """The share of the pairs that is found with these slacks, by what was heard lately; None while too little was:
         in the first sixth of a period, and without pairs. It decides nothing, and is told with every target.
         """
-        if self.first is None or self.now is None or (self.now - self.first) * START < self.aim.period:
+        if self.first is None or self.now is None or (self.now - self.first) * TOLD < self.aim.period:
             return None
         since = self.now - max(self.aim.period, REACH * max(slack))
         recent = [each for each in self.groups if each.begin >= since] or list(self.groups)[-1:]
@@ -165,8 +175,8 @@ class Controller:
         lost = sum(lost_at(each, one, self.edges) for each, one in zip(needs, slack, strict=True))
         return max(0.0, 1 - lost / pairs)
 
-    def _choose(self, now: int) -> Times:
-        aim = self.aim
+    def _choose(self, now: int, elapsed: int) -> Times:
+        aim, known = self.aim, elapsed >= WARM_UP * self.aim.period
         far, memory = max(aim.period, REACH * int(self.slack.max())), MEMORY * aim.period
         debt = sum(each.lost - (1 - aim.target) * each.pairs for each in self.groups if each.begin >= now - memory)
         recent = [each for each in self.groups if each.begin >= now - far] or [self.groups[-1]]
@@ -179,8 +189,9 @@ class Controller:
         wanted = pairs.sum() / periods
         budget = self.budget(now, wanted, debt)
         cost = np.sum([each.rows for each in recent], axis=0)[::-1]
-        at = cheapest(share * wanted, variance(loss, pairs, share, periods), budget, cost, self.edges)
-        steady = self._steady(share, now - memory) if any(at) else None
+        var = variance(loss, pairs, share, periods) if known else np.zeros_like(share)
+        at = cheapest(share * wanted, var, budget, cost, self.edges)
+        steady = self._steady(share, now - memory) if known and any(at) else None
         if steady is not None:
             other = cheapest(steady[0] * wanted, steady[1], budget, cost, self.edges)
             at = min(at, other, key=lambda each: float(cost @ self.edges[list(each)]))
@@ -206,8 +217,7 @@ class Controller:
 
     def snapshot(self, name: str) -> Snapshot:
         """To be stored. Groups that are over do not change any more: each is written once."""
-        # Versions before read a sixth number, the recall that was expected: now it follows from the others.
-        numbers = [self.first, self.now, self.decided, self.slack.tolist(), self.most.tolist(), 1.0]
+        numbers = [self.first, self.now, self.decided, self.slack.tolist()]
         over = list(self.groups)[:-1]
         last = [base64.b64encode(group.to_bytes()).decode() for group in list(self.groups)[-1:]]
         blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in over})
@@ -221,13 +231,14 @@ class Controller:
         kept, blobs = stored.manifest, stored.blobs
         groups = [replace(Group.from_bytes(blobs[f"{name}/{each}"]), name=each) for each in kept["groups"]]
         groups += [Group.from_bytes(base64.b64decode(text)) for text in kept["last"]]
-        self.first, self.now, self.decided, slack, most = kept["numbers"][:5]
+        # Checkpoints of before have more numbers: the largest needs, and the recall that was expected.
+        self.first, self.now, self.decided, slack = kept["numbers"][:4]
         # Before it was stored what ladder the groups are by, only its length could tell.
         step, longest = kept.get("ladder", [self.aim.step, self.aim.longest])
         same = (step, longest) == (self.aim.step, self.aim.longest)
         if not same or any(group.needs.shape[1] != len(self.edges) for group in groups):
-            groups, most = [], [0, 0]
-        self.groups, self.most = deque(groups), np.array(most, np.int64)
+            groups = []
+        self.groups = deque(groups)
         if 0 < self.aim.target < 1:
             self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
 

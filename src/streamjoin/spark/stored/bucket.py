@@ -221,7 +221,7 @@ class Bucket:
     def _read_aside(self, known: Remembered) -> None:
         """What waits for the first micro-batch is read from the store, as this task has it."""
         if len(known.stage.aside):
-            cache = BlobCache(known.state)
+            cache = cache_of(known.state, self._scratch(known.state))
             known.stage.aside.stored_in(StoredBlobs(known.stored, self.variables.blobs, cache, in_order=True))
 
     def _scratch(self, state: str) -> str | None:
