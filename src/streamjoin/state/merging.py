@@ -1,9 +1,18 @@
 """When runs are merged, and how. The policy of sweep areas; whoever wants another one changes this file.
 
-Law: runs merge geometrically. After a purge each run is more than twice as large as all younger ones together, so there
-are O(log n) runs, and a row is copied O(log n) times in its life. A run that has expired as a whole is dropped, and one
-of which half has expired, as a sample tells, is made anew without it: copying the other half is paid for by what goes.
-So about half of what is kept is expired at most.
+Law of small runs, the youngest: they merge geometrically. After a purge each is more than twice as large as all younger
+ones together, so there are few, which is what counts: who looks for partners in a run spends some time on any.
+
+Law of large ones (`LARGE`): four neighbours of one level become one of the next, as long as that has at most a quarter
+of all rows. A run counts as much as the largest one that has come after it. There copying is what counts: a row is
+copied about twice in its life, and most runs expire as a whole. So there are O(log n) runs, and up to sixteen large ones
+that nobody merges.
+
+A run that has expired as a whole is dropped, and one of which half has expired, as a sample tells, is made anew without
+it: copying the other half is paid for by what goes. Of large ones that waits until they have a quarter of all rows, for
+in a window they soon expire as a whole. So about half of what is kept is expired at most, or little more.
+
+A history (of an as-of join) forgets rows only when they are merged: there all runs merge geometrically.
 
 Urgent rows have runs of their own, which merge among themselves: whoever finds pairs need not tell urgent ones apart in
 runs that have none, and a few urgent rows that come before the others of a micro-batch are no reason to copy those. So
@@ -18,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -30,11 +40,19 @@ from streamjoin.state.matching import Matching
 from streamjoin.state.meetings import Meetings
 from streamjoin.state.run import Run, merged_order
 
+LARGE: Final = 1 << 16  # rows, from which on it takes longer to copy a run than to look into one more
+FAN_IN: Final = 4
+
 
 def tidied(kept: Sequence[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
     """The same runs by the law, when progress is here; `heard`: how many times ends have become known by now."""
     left = [each for each in kept if not each.all_expired(progress)]
-    left = [merged([each], matching, progress, heard) if each.half_expired(progress) else each for each in left]
+    patience = 0 if matching.regards_neighbours else sum(len(each.run) for each in left) // FAN_IN
+    worn = [each for each in left if each.half_expired(progress)]
+    if sum(len(each.run) for each in worn if len(each.run) >= LARGE) <= patience:
+        worn = [each for each in worn if len(each.run) < LARGE]
+    anew = {id(each) for each in worn}
+    left = [merged([each], matching, progress, heard) if id(each) in anew else each for each in left]
     left = [each for each in left if len(each.run)]  # ends that were learned may have left nothing
     urgent = [] if matching.regards_neighbours else [each for each in left if each.run.rows.priority is not None]
     if not urgent:
@@ -44,12 +62,44 @@ def tidied(kept: Sequence[Kept], matching: Matching, progress: int, heard: int) 
 
 
 def _by_size(left: list[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
-    """Runs merged geometrically."""
-    first = first_to_merge([len(each.run) for each in left])
-    if first >= len(left) - 1:
-        return left
-    together = merged(left[first:], matching, progress, heard)
-    return [*left[:first], *([together] if len(together.run) else [])]
+    """Runs merged by the two laws."""
+    large = None if matching.regards_neighbours else LARGE
+    while (block := to_merge([len(each.run) for each in left], large)) is not None:
+        first, last = block
+        together = merged(left[first:last], matching, progress, heard)
+        left = [*left[:first], *([together] if len(together.run) else []), *left[last:]]
+    return left
+
+
+def to_merge(sizes: Sequence[int], large: int | None) -> tuple[int, int] | None:
+    """From where to before where runs of these sizes, the oldest first, are to be merged; None where they need not be.
+
+    >>> to_merge([100, 9, 3, 1], 50), to_merge([100, 2, 1], 50), to_merge([400, 100, 100, 100, 100], 50)
+    (None, (1, 3), (1, 5))
+    >>> to_merge([100, 100, 100], 50), to_merge([100, 3, 100, 3, 100], 50), to_merge([400, 400, 400, 400], 50)
+    (None, (0, 4), None)
+    """
+    tail = 0 if large is None else max((at + 1 for at, size in enumerate(sizes) if size >= large), default=0)
+    first = tail + first_to_merge(sizes[tail:])
+    if first < len(sizes) - 1:
+        return first, len(sizes)
+    if large is None:
+        return None
+    levels = [_level(max(sizes[at:]), large) for at in range(tail)]
+    for first in range(tail - FAN_IN + 1):
+        last = first + FAN_IN
+        fits = levels[first] == 0 or FAN_IN * sum(sizes[first:last]) <= sum(sizes)
+        if fits and len(set(levels[first:last])) == 1:
+            return first, last
+    return None
+
+
+def _level(size: int, large: int) -> int:
+    """How many times four runs of the least large size would have to become one to be as large."""
+    level = 0
+    while size >= large * FAN_IN:
+        size, level = size // FAN_IN, level + 1
+    return level
 
 
 def first_to_merge(sizes: Sequence[int]) -> int:
