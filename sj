@@ -150,7 +150,7 @@ check_static() {
 
 # numba's compiled code is invisible to coverage, so the kernels run once more as plain Python: slower, hence fewer runs.
 measure_coverage() {
-    NUMBA_DISABLE_JIT=1 STREAMJOIN_SIMULATOR_RUNS=300 STREAMJOIN_SPILLED_RUNS=18 \
+    NUMBA_DISABLE_JIT=1 STREAMJOIN_SIMULATOR_RUNS=60 STREAMJOIN_SPILLED_RUNS=6 \
         pytest -q -n 2 -m "not spark and not long and not compiled" --cov --cov-report= \
         tests/algebra tests/kernels tests/state tests/operators
 }
@@ -212,6 +212,7 @@ setup_python
 forget_stale_kernels
 export PATH=$venv/bin:$PATH PYSPARK_PYTHON=$venv/bin/python
 unset SPARK_HOME # another Spark than the locked one would be started
+unset PYTHONDONTWRITEBYTECODE # every worker, daemon and driver of a test would compile all modules anew
 
 case ${1:-} in
 test)

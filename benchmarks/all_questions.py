@@ -1,8 +1,9 @@
 """`streamjoin bench list`, `bench all` and `bench table`: all questions, one after another, and what came out.
 
 Each question runs as its own command does, in a process of its own, so one that fails or hangs is told and the others
-go on. What it gave is stored as soon as it is there; run again, `all` asks only what is missing: an answer stands as
-long as the code that it was measured of (`benchmarks.measured_code`). Wins and losses are stored and shown alike.
+go on. What it gave is stored as soon as it is there; run again, `all` asks only what is missing: an answer stands on
+the machine that it was found on, as long as the code that it was measured of (`benchmarks.measured_code`). Wins and
+losses are stored and shown alike, and so is what had no answer: nobody shall take silence for a result.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +34,7 @@ from benchmarks.reporting import circumstances, questions_of
 STORED: Final = ROOT / "docs" / "benchmarks.json"
 QUICK_STORED: Final = ROOT / "build" / "bench" / "quick.json"
 FOLDER: Final = ROOT / "build" / "bench"
+RUN: Final = ["-c", "from streamjoin.cli import main; main()"]
 PATIENCE: Final = 5.0  # times the minutes that a question takes, before it counts as hanging
 LEAST_PATIENCE: Final = 20.0  # minutes
 
@@ -60,11 +63,11 @@ def _dotted(command: Command) -> Any:
 
 def list_questions(console: Console) -> None:
     """`streamjoin bench list`: minutes are those of the last full run, if there was one, and guesses otherwise."""
-    stored, code = read(STORED), code_now(ROOT)
+    stored, standing = read(STORED), Standing(code_now(ROOT), _machine(), quick=False)
     left = [
         (command, question)
         for command, question in chosen([], earlier=False)
-        if not _answered(stored.get(_dotted(command)(question.name)), code, quick=False)
+        if not standing.has(stored.get(_dotted(command)(question.name)))
     ]
     console.print(listed(list(COMMANDS.values()), stored, left))
 
@@ -75,12 +78,12 @@ def run_all(
     """`streamjoin bench all`: whether every question had an answer. Missed goals are answers."""
     path = json_path or (QUICK_STORED if quick else STORED)
     asked = chosen(only, earlier=bool(against))
-    stored, code = read(path), code_now(ROOT)
+    stored, standing = read(path), Standing(code_now(ROOT), _machine(), quick, against)
     every = {_dotted(command)(question.name): question.minutes for command, question in asked}
     left = {
         key: minutes_of(stored.get(key), minutes)
         for key, minutes in every.items()
-        if again or not _answered(stored.get(key), code, quick)
+        if again or not standing.has(stored.get(key))
     }
     if quick:
         console.print("[yellow]Quick run: small sizes, to see that everything works. Not a measurement.[/]")
@@ -108,11 +111,28 @@ def _left(left: Mapping[str, float], quick: bool) -> str:
     return f"{len(left)} left" + ("" if quick else f", about {sum(left.values()):.0f} minutes")
 
 
-def _answered(found: dict[str, Any] | None, code: Code | None, quick: bool) -> bool:
-    """Whether it was asked of this code. What is not committed has no name, so nobody knows what was asked of it."""
-    if found is None or found.get("error") or found["quick"] != quick:
-        return False
-    return code is not None and measured_of(found, ROOT) == code
+@dataclass(frozen=True)
+class Standing:
+    """What an answer must be of, so that a question need not be asked again."""
+
+    code: Code | None
+    machine: str
+    quick: bool
+    against: str = ""
+
+    def has(self, found: dict[str, Any] | None) -> bool:
+        """Whether it was asked of this code, on such a machine. What is not committed has no name, so nobody knows what
+        was asked of it. An answer beside an earlier state is one without it too, but not the other way round.
+        """
+        if found is None or found.get("error") or found["quick"] != self.quick or found["machine"] != self.machine:
+            return False
+        if self.against and found.get("against", "") != self.against:
+            return False
+        return self.code is not None and measured_of(found, ROOT) == self.code
+
+
+def _machine() -> str:
+    return str(circumstances([])["machine"])
 
 
 def _around() -> dict[str, Any]:
@@ -129,7 +149,7 @@ def ask(command: Command, question: Question, *, quick: bool, against: str = "")
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="streamjoin-bench-all-") as folder:
         figures = Path(folder) / "figures.json"
-        run = [sys.executable, "-c", "from streamjoin.cli import main; main()", "bench", command.name]
+        run = [sys.executable, *RUN, "bench", command.name]
         run += ["--json", str(figures)]
         run += ["--only", question.name] if len(command.questions) > 1 else []
         run += ["--quick"] if quick else []
@@ -149,16 +169,27 @@ def ask(command: Command, question: Question, *, quick: bool, against: str = "")
                     raise
                 code = None
         found = json.loads(figures.read_text()) if figures.is_file() else {}
+    lines = [line.strip() for line in log.read_text().splitlines() if line.strip()]
     result = {
         "quick": quick, "minutes": (time.monotonic() - start) / 60, "verdicts": found.get("verdicts", []),
-        "peers": found.get("peers", []), "error": "",
+        "peers": found.get("peers", []), "error": "", "against": against if command.name == "house" else "",
     }  # fmt: skip
     if code is None:
         result["error"] = f"no answer after {patience / 60:.0f} minutes"
     elif code:
-        lines = [line.strip() for line in log.read_text().splitlines() if line.strip()]
         result["error"] = lines[-1] if lines else f"exit code {code}"
+    elif not found:  # its data are not there, say: it ran to its end all the same
+        result["error"] = "; ".join(["no figures", *lines[-1:]])
+    else:
+        result["error"] = "; ".join(_absent(found))
     return result
+
+
+def _absent(found: dict[str, Any]) -> Iterator[str]:
+    """Rivals that did not take part, and why: without them it is not what was asked."""
+    for outcome in found.get("questions", {}).values():
+        for rival, why in outcome.get("missing", {}).items():
+            yield f"{rival} {why}"
 
 
 def _environment() -> dict[str, str]:

@@ -88,25 +88,26 @@ def markdown(commands: Sequence[Command], stored: Stored) -> str:
     lines += [*(f"- {each}" for each in missed), ""] if missed else []
     rows = [cells for command in commands for cells in rows_of(command, stored)]
     goals = sum(len(found["verdicts"]) for found in stored.values())
-    others = len(rows) - goals
+    others = sum(not found["verdicts"] for found in stored.values())
     # Long: folded up where that is understood; what was missed stands above it.
-    lines += [
-        f"<details><summary>All {goals} goals{f', and {others} questions without one' if others else ''}</summary>",
-        "",
-    ]
+    parts = [f"All {goals} goals", f"{others} questions without one", f"{there - len(stored)} that were not asked"]
+    shown = [part for part, count in zip(parts, (goals, others, there - len(stored)), strict=True) if count]
+    lines += [f"<details><summary>{', '.join(shown)}</summary>", ""]
     lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS)), *map(_row, rows), "", "</details>"]
     return "\n".join(lines) + "\n"
 
 
 def rows_of(command: Command, stored: Stored) -> Iterator[tuple[str, ...]]:
-    """A line for each goal of a command's questions that have been asked; for a question that had no answer, or none
-    that is judged.
+    """A line for each goal of a command's questions that have been asked; for a question that was not, that had no
+    answer, or none that is judged.
     """
     for question in command.questions:
         found = stored.get(f"{command.name}.{question.name}")
         if found is None:
+            workload = f"{command.name} {question.name}: {question.asks}"
+            yield workload, question.rivals, "", question.goal, "not asked", ""
             continue
-        asked = f"{found['started'][:10]}, {found['commit']}"
+        asked = f"{found['started'][:10]}, {found['commit']}, {found['minutes']:.1f} min"
         for verdict in found["verdicts"]:
             yield (
                 _workload(command, question, verdict["question"]),
@@ -173,6 +174,6 @@ def page_of(commands: Sequence[Command], stored: Stored, *, quick: bool) -> str:
     sections = []
     for command in commands:
         rows = [tuple(cell.replace("**", "") for cell in cells) for cells in rows_of(command, stored)]
-        if rows:
+        if any(key.startswith(f"{command.name}.") for key in stored):
             sections.append(Section(command.name, [text_table(COLUMNS, rows)]))
     return page("Benchmarks: every question, beside what users would pick instead", sections, lead)

@@ -35,7 +35,7 @@ from streamjoin.spark.running.packed import pack
 from streamjoin.spark.running.stream import idle_timer, work_timer
 from streamjoin.spark.running.tasks import OperateAtOnce, PackEdge, PackSource, ReadElements, numbered, unpack_rows
 from streamjoin.spark.running.urgent import Handler
-from streamjoin.spark.stored import blob_cache, bucket
+from streamjoin.spark.stored import blob_cache, bucket, local_runs
 from streamjoin.spark.stored.bundles import unbundled
 from streamjoin.spark.stored.pages import bound
 from streamjoin.spark.stored.processor import StageProcessor
@@ -235,7 +235,8 @@ class Plane:
         if self.rng.random() < self.trouble:
             bucket._remembered.clear()
         if self.rng.random() < self.trouble:
-            for file in blob_cache.cache_root().rglob("*"):
+            beside_runs = local_runs.scratch().folder.glob(f"*/{blob_cache.BESIDE_RUNS}/*")
+            for file in (*blob_cache.cache_root().rglob("*"), *beside_runs):
                 if file.is_file() and self.rng.random() < 0.5:
                     file.unlink()
         if stage.number not in self.processors:

@@ -1,14 +1,15 @@
 """What the members of a result say of it, where rows have ids: how urgent it is, and when it may leave.
 
 A result has the largest priority of its members, or what `new_priority` says; 0 where it follows snapshots. An urgent
-pair or tuple leaves in the micro-batch of its last member. One with priority 0 is never ahead of all rows with priority
-0, as whoever reads it goes by those.
+pair or tuple leaves in the micro-batch of its last member, a row of a semi join in that of its first partner, if its
+fate is not decided across buckets. One with priority 0 is never ahead of all rows with priority 0, as whoever reads it
+goes by those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -31,13 +32,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Members:
-    """The rows of a tree's streams, by micro-batch; `when` says when a result is."""
+    """The rows of a tree's streams, by micro-batch; `when` says when a result is. `partners`: of a semi join by row in
+    one stage, those of each row that has any, by id.
+    """
 
     relation: Relation
     names: tuple[str, ...]
     batches: Sequence[dict[str, list[Row]]]
     new_priority: str | None
     when: Callable[[Row], int]
+    partners: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     @cached_property
     def priority(self) -> dict[int, int]:
@@ -68,10 +72,19 @@ class Members:
 
     @cached_property
     def at_once(self) -> bool:
-        """Whether urgent results leave when their last member has come: all ends are known, and nobody is padded."""
-        inner = all(getattr(each, "how", "inner") == "inner" for each in _all_of(self.relation))
+        """Whether urgent pairs and tuples leave when their last member has come: all ends are known, and nobody chooses
+        or is left over.
+        """
+        over = any(getattr(each, "how", "inner") in ("semi", "anti") for each in _all_of(self.relation))
         rows = any(isinstance(leaf.window, Rows) for leaf in streams_of(self.relation))
-        return inner and not rows and not isinstance(self.relation, AsOfJoin | BestMatchJoin | NearestJoin)
+        return not over and not rows and not isinstance(self.relation, AsOfJoin | BestMatchJoin | NearestJoin)
+
+    def due(self, row: Row) -> int | None:
+        """The micro-batch in which a result leaves if it is urgent; None if it may wait, as padded rows do."""
+        ids = [row[name] for name in row if name.endswith(".id")]
+        if self.partners:
+            return max(self.came[ids[0]], min(self.came[each] for each in self.partners[ids[0]]))
+        return max(self.came[each] for each in ids) if self.at_once and None not in ids else None
 
     def expected(self, row: Row) -> int:
         """The priority of a result."""
@@ -100,9 +113,9 @@ class Members:
         for row in (row for each in tables for row in each.to_pylist()):
             wanted = self.expected(row)
             assert row["priority"] == wanted, f"priority {row['priority']} of {row}, not {wanted}"
-            if wanted > 0 and self.at_once:
-                last = max(self.came[row[name]] for name in row if name.endswith(".id"))
-                assert number == last, f"urgent since {last}, and it left in {number}: {row}"
+            due = self.due(row) if wanted > 0 else None
+            if due is not None:
+                assert number == due, f"urgent since {due}, and it left in {number}: {row}"
                 prompt += 1
             if wanted == 0 and not ended and not self.by_snapshot:  # parts begin anywhere in a validity
                 ahead = newest is None or self.when(row) > newest

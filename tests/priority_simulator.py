@@ -5,8 +5,8 @@ come any number of micro-batches earlier, restarts, a number of buckets, and oft
 before they end and so lets results go. It runs as a stream with priorities, and as a batch without; joins by validity
 or interval are also made by plain loops. Whatever leaves a bucket with ordered emission is *weakly ordered*: once a
 result with priority 0 has left, none with a smaller `ts` follows, urgent or not; and those with priority 0 are in order
-of (ts, te). Results have the priority that their members say, urgent ones leave at once, and none with priority 0 is
-ahead of progress (`priority_members`).
+of (ts, te). Results have the priority that their members say, urgent pairs, tuples and rows of semi joins leave at
+once, and none with priority 0 is ahead of progress (`priority_members`).
 
     python -m tests.priority_simulator --runs 4000
 """
@@ -17,7 +17,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -376,8 +376,9 @@ def run(case: PriorityCase) -> int:
     plan = case.plan()
     running = Ordered(plan, rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
     members = Members(
-        case.tree(True), tuple(names), case.batches, case.new_priority, lambda row: times_of(case, row)[0]
-    )
+        case.tree(True), tuple(names), case.batches, case.new_priority, lambda row: times_of(case, row)[0],
+        _partners(case) if len(plan.stages) == 1 else {},
+    )  # fmt: skip
     left: list[pa.Table] = []
     for number, batch in enumerate(case.batches):
         leaving = running.rows({name: table(rows) for name, rows in batch.items() if rows})
@@ -390,8 +391,9 @@ def run(case: PriorityCase) -> int:
         for clock in (0, IDLE_AFTER + 1):
             leaving = list(running.tick(clock))
             members.check(leaving, len(case.batches) - 1)
-            late = [row for each in leaving for row in each.to_pylist() if row["priority"] > 0]
-            assert not (late and members.at_once), f"urgent results have waited for a timer: {late[:2]}"
+            urgent = [row for each in leaving for row in each.to_pylist() if row["priority"] > 0]
+            late = [row for row in urgent if members.due(row) is not None]
+            assert not late, f"urgent results have waited for a timer: {late[:2]}"
             left += leaving
     members.check(last := list(running.end()), len(case.batches))
     left += last
@@ -401,6 +403,18 @@ def run(case: PriorityCase) -> int:
         for results in running.left.values():
             check_weak_order(results)
     return sum(got.values())
+
+
+def _partners(case: PriorityCase) -> dict[int, list[int]]:
+    """Of a semi join by row, the partners of each row that has any, by id: an inner join has them."""
+    tree: Any = case.tree(False)
+    found: dict[int, list[int]] = defaultdict(list)
+    if getattr(tree, "how", None) == "semi" and getattr(tree, "outer", "row") == "row":
+        inner = plan_of(replace(tree, how="inner"), dict.fromkeys(case.slacks, SCHEMA), leaving=case.leaving())
+        for part in InProcess(inner).batch({name: [table(rows)] for name, rows in case.rows.items()}):
+            for row in part.to_pylist():
+                found[row["R.id"]].append(row["S.id"])
+    return dict(found)
 
 
 def simulate(seed: int) -> int:

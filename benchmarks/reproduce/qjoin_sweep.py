@@ -70,7 +70,9 @@ def _lines(found: dict[str, Any]) -> list[Finding]:
                 _reason(
                     spread,
                     "P says over how long a time the target must hold: a longer one lets good intervals pay for bad "
-                    "ones, and a short one must hold in each.",
+                    "ones, and a short one must hold in each."
+                    if rows[max(rows)] < rows[min(rows)]
+                    else f"P = {min(rows):g} s keeps no more than P = {max(rows):g} s: why is not known.",
                 ),
             )
         )
@@ -103,7 +105,9 @@ def _lines(found: dict[str, Any]) -> list[Finding]:
                 _reason(
                     spread,
                     "Needs are counted pair by pair and not estimated from rates, so a finer step does not "
-                    "predict worse.",
+                    "predict worse."
+                    if least < 0.01
+                    else "A wider step keeps less here: why is not known.",
                 ),
             )
         )

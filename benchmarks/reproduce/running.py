@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from benchmarks.environments import ROOT
 from benchmarks.errors import BenchmarkError
-from benchmarks.reporting import circumstances, progress, questions_of
+from benchmarks.reporting import circumstances, progress
 from benchmarks.reproduce import (
     best_cost,
     best_window,
@@ -65,14 +66,16 @@ class Done:
 
 def chosen(only: Sequence[str]) -> list[Experiment]:
     """Those that were asked for: by name, or all of a document by its name."""
-    names = [each.name for each in EXPERIMENTS]
-    asked = [name for word in only for name in _named(word)]
-    return [each for each in EXPERIMENTS if each.name in questions_of(asked, names)]
+    words = {word.lower() for word in only}
+    names = {word for each in EXPERIMENTS for word in _words(each)}
+    if words - names:
+        names_there = ", ".join([each.name for each in DOCUMENTS] + [each.name for each in EXPERIMENTS])
+        raise BenchmarkError(f"there is no experiment {min(words - names)!r}", hint=f"choose from {names_there}")
+    return [each for each in EXPERIMENTS if not words or words & _words(each)]
 
 
-def _named(word: str) -> list[str]:
-    of_document = [each.name for each in EXPERIMENTS if each.document.name.lower() == word.lower()]
-    return of_document or [word]
+def _words(experiment: Experiment) -> set[str]:
+    return {experiment.name, experiment.document.name.lower()}
 
 
 def run(console: Console, *, quick: bool, only: Sequence[str], to: Path | None) -> bool:
@@ -101,8 +104,10 @@ def _one(experiment: Experiment, quick: bool, folder: Path, say: Say) -> Done:
     start = time.monotonic()
     try:
         findings = experiment.measure(Effort(quick, folder, say))
-    except BenchmarkError as error:  # of this one; the others still run
-        return Done(experiment, None, time.monotonic() - start, str(error))
+    except Exception as error:  # of this one, whatever it is: the others still run, and the run has failed
+        if not isinstance(error, BenchmarkError):
+            traceback.print_exc()  # nobody has foreseen it, so its words alone would not be enough
+        return Done(experiment, None, time.monotonic() - start, str(error) or type(error).__name__)
     if quick:
         lines = [replace(line, why=TOO_SMALL) if line.claimed and line.why else line for line in findings.lines]
         findings = replace(findings, lines=lines)
@@ -111,7 +116,7 @@ def _one(experiment: Experiment, quick: bool, folder: Path, say: Say) -> Done:
 
 def _tell(console: Console, done: Done) -> None:
     if done.findings is None:
-        console.print(f"[red]{done.experiment.name}: {done.error}[/]", highlight=False)
+        console.print(f"{done.experiment.name}: {done.error}", style="red", markup=False, highlight=False)
         return
     claims = [line for line in done.findings.lines if line.claimed]
     console.print(
@@ -120,7 +125,7 @@ def _tell(console: Console, done: Done) -> None:
         highlight=False,
     )
     for words in done.failed:
-        console.print(f"  [red]does not hold: {words}[/]", highlight=False)
+        console.print(f"  does not hold: {words}", style="red", markup=False, highlight=False)
 
 
 def page_of(done: Sequence[Done], around: dict[str, Any], *, quick: bool) -> str:

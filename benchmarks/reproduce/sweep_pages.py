@@ -11,6 +11,7 @@ from benchmarks.sweep_experiment import PAGES_PER_MS, SIZE
 
 DOCUMENT_RESULTS: Final = 631_130
 DEVIATION: Final = 2_815  # of the results over eight seeds, by brute force
+CHANCE: Final = 3.0  # deviations that a draw may be off by chance
 NEAR: Final = 0.1  # of a count of page accesses
 KEEPS_UP: Final = 0.9  # of what is computable, on average: "essentially"
 QUICK_SIZE: Final = 6_000  # just enough to be written
@@ -31,16 +32,9 @@ def measure(effort: Effort) -> Findings:
 
 
 def _lines(count: int, figures: dict[str, Any], end: float) -> list[Finding]:
-    off = (DOCUMENT_RESULTS - sweep.EXPECTED) / DEVIATION
     return [
-        compared(
-            f"{DOCUMENT_RESULTS:,} results",
-            f"{count:,}",
-            abs(count - DOCUMENT_RESULTS) <= DEVIATION,
-            f"The streams are random permutations: {sweep.EXPECTED:,} on average over eight seeds, with a standard "
-            f"deviation of {DEVIATION:,}, so the document's draw is {off:.1f} deviations above the mean.",
-        ),
-        *(_accesses(name, figures[name]["accesses"]) for name in sweep.DOCUMENT),
+        _results(count),
+        *_accesses({name: figures[name]["accesses"] for name in sweep.DOCUMENT}),
         *(_ratio(strategy, figures) for strategy in ("MaxFanIn", "Greedy")),
         _first(figures),
         *(_greedy_keeps_up(figures, way) for way in ("n-way", "cascade")),
@@ -49,14 +43,34 @@ def _lines(count: int, figures: dict[str, Any], end: float) -> list[Finding]:
     ]
 
 
-def _accesses(name: str, measured: int) -> Finding:
-    document = sweep.DOCUMENT[name]
+def _results(count: int) -> Finding:
+    off = (DOCUMENT_RESULTS - sweep.EXPECTED) / DEVIATION
     return compared(
-        f"{name}: {document:,} page accesses",
-        f"{measured:,} ({measured / document - 1:+.1%})",
-        at_most_off(measured, document, NEAR),
-        "One choice of sizes, rate and fan-ins has to serve all four counts, and the cascade depends on the fan-in.",
+        f"{DOCUMENT_RESULTS:,} results",
+        f"{count:,}",
+        abs(count - DOCUMENT_RESULTS) <= DEVIATION,
+        f"The streams are random permutations: {sweep.EXPECTED:,} on average over eight seeds, with a standard "
+        f"deviation of {DEVIATION:,}, so the document's draw is {off:.1f} deviations above the mean."
+        if abs(count - sweep.EXPECTED) <= CHANCE * DEVIATION
+        else f"More than {CHANCE:g} deviations off the mean of eight seeds, {sweep.EXPECTED:,}: why is not known.",
     )
+
+
+def _accesses(measured: dict[str, int]) -> list[Finding]:
+    near = {name: at_most_off(count, sweep.DOCUMENT[name], NEAR) for name, count in measured.items()}
+    why = (
+        "One choice of sizes, rate and fan-ins has to serve all four counts, and "
+        f"{sum(near.values())} of them are within {NEAR:.0%}."
+    )
+    return [
+        compared(
+            f"{name}: {sweep.DOCUMENT[name]:,} page accesses",
+            f"{count:,} ({count / sweep.DOCUMENT[name] - 1:+.1%})",
+            near[name],
+            why if any(near.values()) else "None of the four counts is near: why is not known.",
+        )
+        for name, count in measured.items()
+    ]
 
 
 def _ratio(strategy: str, figures: dict[str, Any]) -> Finding:
@@ -118,7 +132,9 @@ def _maxfanin_waits(figures: dict[str, Any], end: float) -> Finding:
         f"MaxFanIn waits too long with merges, and is through only when all sources have ended (after {end:g} s)",
         "; ".join(said),
         all(held),
-        "Its fan-in is reached often enough to keep up with Greedy.",
+        "Its fan-in is reached often enough to keep up with Greedy."
+        if all(figures[f"MaxFanIn, {way}"]["last_result"] >= end for way in ("n-way", "cascade"))
+        else "Its last merge is through before the sources have ended.",
     )
 
 

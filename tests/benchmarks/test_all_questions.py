@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from dataclasses import replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from benchmarks.asking.command import Question
 from benchmarks.asking.registry import COMMANDS
 from benchmarks.bench_table import BEGIN, END, insert, markdown, rows_of, summary
 from benchmarks.errors import BenchmarkError
+from benchmarks.measured_code import code_of
 from benchmarks.race import Verdict
 from streamjoin.cli import app, bench
 
@@ -83,7 +85,7 @@ class TestAll:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
-        monkeypatch.setattr(all_questions, "code_now", lambda _: {"src": "1", "benchmarks": "2"})  # without changes
+        monkeypatch.setattr(all_questions, "code_now", partial(code_of, "HEAD"))  # as if nothing had been changed
         unknown = Question("nothing", "a question that the command refuses", "nobody", "none", 1)
         broken = replace(COMMANDS["recall"], questions=(unknown, Question("ends", "both ends", "exact", "equal", 1)))
         monkeypatch.setitem(COMMANDS, "recall", broken)
@@ -123,6 +125,23 @@ class TestAll:
         finally:
             started[0].kill()
 
+    @pytest.mark.parametrize(
+        ("written", "error"),
+        [
+            ("", "no figures; d-1: its file is not there"),
+            ('{"questions": {"peers": {"missing": {"Flink": "failed: no Java"}}}}', "Flink failed: no Java"),
+            ('{"questions": {"peers": {"missing": {}}}}', ""),
+        ],
+    )
+    def test_what_ran_to_its_end_without_what_was_asked_for_is_no_answer(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, error: str
+    ) -> None:
+        script = "import pathlib, sys; print('d-1: its file is not there')\n"
+        script += f"if {written!r}: pathlib.Path(sys.argv[sys.argv.index('--json') + 1]).write_text({written!r})"
+        monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
+        monkeypatch.setattr(all_questions, "RUN", ["-c", script])
+        assert all_questions.ask(COMMANDS["recall"], COMMANDS["recall"].questions[0], quick=True)["error"] == error
+
     def test_errors_are_told_as_they_are(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
         found = {"quick": True, "minutes": 0.1, "verdicts": [], "peers": [], "error": "no file [/path] there"}
@@ -141,6 +160,7 @@ class TestStanding:
         for folder in ("src", "benchmarks", "docs"):
             (tmp_path / folder).mkdir()
             (tmp_path / folder / "file").write_text("old")
+        (tmp_path / "requirements.lock").write_text("old")
         self.git("init", "-q")
         self.first = self.commit()
         monkeypatch.setattr(all_questions, "ROOT", tmp_path)
@@ -164,8 +184,8 @@ class TestStanding:
         self.asked.append(self.described())
         return {"quick": False, "minutes": 7.0, "verdicts": [], "peers": [], "error": ""}
 
-    def run(self) -> str:
-        _, printed = TestAll().run(self.figures, "recall.ends", quick=False)
+    def run(self, **options: Any) -> str:
+        _, printed = TestAll().run(self.figures, "recall.ends", quick=False, **options)
         return printed
 
     def stored(self) -> dict[str, Any]:
@@ -181,15 +201,48 @@ class TestStanding:
         assert self.asked == [self.first]
         assert self.stored()["commit"] == self.first
 
-    @pytest.mark.parametrize("folder", ["src", "benchmarks"])
-    def test_other_code_is_asked_anew_and_once(self, folder: str) -> None:
+    @pytest.mark.parametrize("path", ["src/streamjoin/cli/run.py", "benchmarks/reproduce/page.py"])
+    def test_it_stands_where_only_what_shows_figures_has_changed(self, path: str) -> None:
         self.run()
-        (self.root / folder / "file").write_text("new")
+        (self.root / path).parent.mkdir(parents=True)
+        (self.root / path).write_text("new")  # not committed
+        assert "0 left" in self.run()
+        self.commit()
+        assert "0 left" in self.run()
+
+    def test_it_stands_by_its_commit_where_its_name_was_made_in_another_way(self) -> None:
+        self.run()
+        found = {**self.stored(), "code": {"src": "a tree", "benchmarks": "another"}}
+        self.figures.write_text(json.dumps({"questions": {"recall.ends": found}}))
+        assert "0 left" in self.run()
+        self.figures.write_text(json.dumps({"questions": {"recall.ends": {**found, "commit": "0123abc"}}}))
+        assert "1 left" in self.run(), "nobody knows that commit"
+
+    @pytest.mark.parametrize("path", ["src/file", "benchmarks/file", "requirements.lock"])
+    def test_other_code_is_asked_anew_and_once(self, path: str) -> None:
+        self.run()
+        (self.root / path).write_text("new")
         second = self.commit()
         assert "1 left, about 7 minutes" in self.run(), "as long as the last time"
         self.run()
         assert self.asked == [self.first, second]
         assert self.stored()["commit"] == second
+
+    def test_it_does_not_stand_on_another_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.run()
+        elsewhere = {**AROUND, "machine": "four cores", "commit": self.first}
+        monkeypatch.setattr(all_questions, "circumstances", lambda _: elsewhere)
+        assert "1 left" in self.run()
+        assert self.stored()["machine"] == "four cores"
+
+    def test_beside_an_earlier_state_it_stands_for_that_state_alone(self) -> None:
+        self.run()
+        assert "1 left" in self.run(against="abc"), "asked without it"
+        found = {**self.stored(), "against": "abc"}
+        self.figures.write_text(json.dumps({"questions": {"recall.ends": found}}))
+        assert "0 left" in self.run(against="abc")
+        assert "0 left" in self.run(), "what was asked beside it was asked"
+        assert "1 left" in self.run(against="def")
 
     def test_changes_that_are_not_committed_have_no_name(self) -> None:
         self.run()
@@ -244,15 +297,21 @@ class TestTable:
 
     def test_wins_and_losses_are_lines_alike_and_so_is_what_had_no_answer(self) -> None:
         lines = [line for command in self.commands for line in rows_of(command, self.stored)]
-        assert [(line[0], *line[3:]) for line in lines] == [
-            ("kernels: overlap", "at least 1.5", "yes", "2026-01-02, abc"),
-            ("spill: band, memory", "at most 4", "**no**", "2026-01-02, abc"),
-            ("spill restore", COMMANDS["spill"].questions[-1].goal, "no answer", "2026-01-02, abc"),
+        assert {line[0] for line in lines if line[4] == "not asked"} == {
+            f"{command.name} {question.name}: {question.asks}"
+            for command in self.commands
+            for question in command.questions
+            if f"{command.name}.{question.name}" not in self.stored
+        }
+        assert [(line[0], *line[3:]) for line in lines if line[4] != "not asked"] == [
+            ("kernels: overlap", "at least 1.5", "yes", "2026-01-02, abc, 3.0 min"),
+            ("spill: band, memory", "at most 4", "**no**", "2026-01-02, abc, 3.0 min"),
+            ("spill restore", COMMANDS["spill"].questions[-1].goal, "no answer", "2026-01-02, abc, 3.0 min"),
         ]
 
     def test_a_question_without_a_goal_has_a_line_too(self) -> None:
         sorting = next(each for each in COMMANDS["lifetimes"].questions if each.name == "sorting")
-        lines = list(rows_of(COMMANDS["lifetimes"], {"lifetimes.sorting": answer()}))
+        lines = [each for each in rows_of(COMMANDS["lifetimes"], {"lifetimes.sorting": answer()}) if each[-1]]
         shown = "shown by ./sj bench lifetimes --only sorting"
         assert lines == [
             (
@@ -261,7 +320,7 @@ class TestTable:
                 shown,
                 "none: shown",
                 "not judged",
-                "2026-01-02, abc",
+                "2026-01-02, abc, 3.0 min",
             ),
         ]
 
@@ -306,6 +365,7 @@ def test_the_examples_of_docstrings() -> None:
     assert doctest.testmod(bench_table).failed == doctest.testmod(all_questions).failed == 0
 
 
-def test_the_readme_has_a_place_for_the_table() -> None:
+def test_the_table_of_the_readme_is_that_of_the_stored_figures() -> None:
     text = (Path(__file__).parents[2] / "README.md").read_text()
-    assert insert(text, "table\n", "README.md").count("table\n") >= 1
+    made = markdown(list(COMMANDS.values()), all_questions.read(all_questions.STORED))
+    assert insert(text, made, "README.md") == text, "make it with ./sj bench table --into README.md"

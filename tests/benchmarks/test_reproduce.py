@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from benchmarks import window_algorithm
+from benchmarks import sweep, window_algorithm
 from benchmarks.errors import BenchmarkError
 from benchmarks.priority_room.claims import CLAIMS
-from benchmarks.reproduce import best_inputs, prio_reasons, qjoin_rivals, running
+from benchmarks.reproduce import best_inputs, prio_reasons, qjoin_rivals, qjoin_sweep, running, sweep_pages
 from benchmarks.reproduce.best_inputs import Answer
 from benchmarks.reproduce.best_window import WAYS, Faults
 from benchmarks.reproduce.documents import BEST, DOCUMENTS
@@ -173,10 +173,39 @@ class TestReasons:
         assert memory.verdict == "yes"
         assert [line.verdict for line in qjoin_rivals._lines("exp", found)] == ["not claimed", "not claimed"]
 
+    @pytest.mark.parametrize(
+        ("swept", "finer", "wider", "why"),
+        [
+            ("P", 120.0, 100.0, "P says over how long"),
+            ("P", 100.0, 120.0, "P = 30 s keeps no more than P = 90 s"),
+            ("P", 100.0, 101.0, "No difference to speak of"),
+            ("g", 100.0, 120.0, "Needs are counted pair by pair"),
+            ("g", 120.0, 100.0, "A wider step keeps less"),
+        ],
+    )
+    def test_why_rows_are_kept_depends_on_where_they_are_fewest(
+        self, swept: str, finer: float, wider: float, why: str
+    ) -> None:
+        least, most = (30.0, 90.0) if swept == "P" else (0.001, 0.1)
+        found = {"P": {}, "L": {}, "g": {}} | {swept: {"0.9": [(least, finer), (most, wider)]}}
+        (line,) = qjoin_sweep._lines(found)
+        assert line.verdict == "no"
+        assert line.why.startswith(why)
 
-def one_experiment(findings: Findings | BenchmarkError) -> Experiment:
+    def test_a_count_that_no_chance_explains_is_not_explained_by_chance(self) -> None:
+        counts = dict.fromkeys(sweep.DOCUMENT, 1)
+        for count, why in ((sweep.EXPECTED, "random permutations"), (300_000, "why is not known")):
+            assert why in sweep_pages._results(count).why
+        assert all("None of the four" in line.why for line in sweep_pages._accesses(counts))
+        first = next(iter(counts))
+        one_near = sweep_pages._accesses(counts | {first: sweep.DOCUMENT[first]})
+        assert [line.verdict for line in one_near] == ["yes", "no", "no", "no"]
+        assert "1 of them are within 10%" in one_near[1].why
+
+
+def one_experiment(findings: Findings | Exception) -> Experiment:
     def measure(_: Effort) -> Findings:
-        if isinstance(findings, BenchmarkError):
+        if isinstance(findings, Exception):
             raise findings
         return findings
 
@@ -215,9 +244,11 @@ class TestRunning:
     ) -> None:
         failed = one_experiment(Findings([Finding("a", "b")], checks=[Check("both agree", False)]))
         broken = one_experiment(BenchmarkError("nothing is there"))
-        held, printed = self.run(monkeypatch, tmp_path / "page.html", broken, failed)
+        unforeseen = one_experiment(ValueError("not in [/0, 1]"))
+        held, printed = self.run(monkeypatch, tmp_path / "page.html", broken, unforeseen, failed)
         assert not held
         assert "nothing is there" in printed
+        assert "not in [/0, 1]" in printed
         assert "does not hold: both agree" in printed
         assert "DOES NOT HOLD: both agree" in (tmp_path / "page.html").read_text()
 
@@ -234,4 +265,4 @@ class TestRunning:
         ]  # fmt: skip
         refused = CliRunner().invoke(app, ["reproduce", "--only", "worst"])
         assert refused.exit_code == 1
-        assert "there is no question 'worst'" in " ".join(refused.output.split())
+        assert "there is no experiment 'worst'. Hint: choose from SWEEP" in " ".join(refused.output.split())

@@ -44,6 +44,9 @@ OUTSIDE = """() => {
   }
   return found;
 }"""
+# Words of a table that reach into the next cell.
+CELLS = """() => [...document.querySelectorAll("th, td")].filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
+  .map((cell) => cell.textContent.slice(0, 60))"""
 PLOTS = """() => [...document.querySelectorAll("figure.plot")].map((figure) => ({
   title: figure.querySelector("h3").textContent,
   axes: [...figure.querySelectorAll(".role-axis-title text")].map((each) => each.textContent),
@@ -69,15 +72,23 @@ def opened(browser: Any, address: str, width: int, scheme: str = "light") -> Ite
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda each: None if each.url.startswith((address, "data:")) else said.append(each.url))
     page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn !== undefined")
+    if page.locator("figure.plot").count():
+        page.wait_for_function("document.documentElement.dataset.drawn !== undefined")
     yield page
     assert said == []
     context.close()
 
 
+def check_tables(page: Any, width: int) -> None:
+    """Tables that are too wide are scrolled by themselves, and each cell has its words for itself."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.querySelectorAll('td').length") > 0
+    assert page.evaluate(CELLS) == []
+
+
 def check(page: Any, width: int) -> None:
     """Nothing sticks out, nothing lies on something else, and every plot has its axes."""
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    check_tables(page, width)
     assert page.evaluate(OVERLAPS) == []
     assert page.evaluate(OUTSIDE) == []
     plots = page.evaluate(PLOTS)

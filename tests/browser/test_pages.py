@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks import all_questions
+from benchmarks.asking.registry import COMMANDS
+from benchmarks.bench_table import page_of
 from streamjoin.cli import app
 from streamjoin.reporting.live import LivePage
 from streamjoin.reporting.report import Report
-from tests.browser.looking import COLOURS, check, opened
+from tests.browser.looking import COLOURS, check, check_tables, opened
 from tests.reporting.making import report
 
 if TYPE_CHECKING:
@@ -46,6 +49,13 @@ def test_everything_fits_and_can_be_read(browser: Any, made: str, width: int, sc
         colours = page.evaluate(COLOURS)
         paper, inks = colours["paper"], (colours["ink"], colours["label"])
         assert (paper > 0.9 and max(inks) < 0.4) if scheme == "light" else (paper < 0.2 and min(inks) > 0.6)
+
+
+@PIXELS
+def test_a_page_of_very_many_micro_batches_and_one_of_a_single_one(browser: Any, tmp_path: Path, width: int) -> None:
+    for batches in (1, 1000):
+        with opened(browser, report(batches).write(tmp_path / "report.html").as_uri(), width) as page:
+            check(page, width)
 
 
 def test_a_window_that_is_made_smaller_has_plots_that_fit(browser: Any, made: str) -> None:
@@ -105,6 +115,18 @@ def test_the_live_page_shows_what_is_new_and_keeps_its_place(browser: Any, width
             page.said.clear()  # the browser itself says that nobody answered
     finally:
         live.stop()
+
+
+@PIXELS
+def test_claims_and_goals_are_beside_what_was_measured(browser: Any, tmp_path: Path, width: int) -> None:
+    """The pages of `reproduce`, with plots and sentences of a quick run, and of `bench all`, of the stored figures."""
+    claims, goals = tmp_path / "claims.html", tmp_path / "goals.html"
+    told = CliRunner().invoke(app, ["reproduce", "--quick", "--only", "best-window,life-share", "--to", str(claims)])
+    assert told.exit_code == 0, told.output
+    goals.write_text(page_of(list(COMMANDS.values()), all_questions.read(all_questions.STORED), quick=False))
+    for place in (claims, goals):
+        with opened(browser, place.as_uri(), width) as page:
+            check_tables(page, width)
 
 
 # Counts the views that have been drawn since, and not been given up.

@@ -58,12 +58,13 @@ def test_a_recall_target_has_columns_of_its_own() -> None:
         "delay": delay, "late": [{"rows": 1500, "classes": 3, "most": 1400}, {"rows": 0, "classes": 0, "most": 0}],
     }  # fmt: skip
     with screen(terminal=False) as shown:
-        for batch in (1, 2):
-            shown.show(figures(batch, joins={"a": {"state_rows": 1, "state_bytes": 1, "recall": target}}))
+        for batch, expected in ((1, None), (2, 0.91234)):
+            told = {"state_rows": 1, "state_bytes": 1, "recall": target | {"expected": expected}}
+            shown.show(figures(batch, joins={"a": told}))
     heading, *lines = text(shown).splitlines()
     assert heading.split() == " ".join((*HEADINGS, *RECALL_HEADINGS)).split()
-    cells = "0.9 0.9123 1,200 / 7 2.0 / 7.5 7.2 / - 1,400 of 1,500 / -"
-    assert [" ".join(line.split()[-16:]) for line in lines] == [cells, cells]
+    cells = "1,200 / 7 2.0 / 7.5 7.2 / - 1,400 of 1,500 / -"
+    assert [" ".join(line.split()[-16:]) for line in lines] == [f"0.9 {each} {cells}" for each in ("-", "0.9123")]
     assert len({len(heading), *map(len, lines)}) == 1, "columns stand under each other"
 
 

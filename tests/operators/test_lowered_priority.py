@@ -69,6 +69,24 @@ def test_a_result_that_is_no_longer_urgent_waits_so_that_the_next_call_loses_not
     assert (sorted(found), late) == ([10, 20, 30, URGENT, 1500], 0)
 
 
+@pytest.mark.parametrize("emit", ["eager", "ordered"])
+def test_where_rows_choose_it_also_waits_for_the_input_that_it_takes_nobody_of(emit: Any) -> None:
+    relation, new, _ = CASES["as of"]
+    assert new is not None
+    leaving = Leaving(validity=None, emit=emit, buckets=2, new_priority=PriorityExpression(new, 2))
+    running = InProcess(plan_of(relation, dict.fromkeys("RS", SCHEMA), dict.fromkeys("RS", 0), leaving))
+    batches: list[dict[str, list[dict[str, Any]]]] = [
+        {"R": [row(10), row(URGENT, priority=9, key=None)]},  # 10 waits for S, in another bucket
+        {"R": [row(1500)]},
+        {"S": [row(5000)]},
+    ]
+    left = [times_of(running.micro_batch({name: [table(rows)] for name, rows in each.items()})) for each in batches]
+    left.append(times_of(running.end()))
+    assert [part["ts"].to_pylist().count(URGENT) for part in left] == [0, 0, 1, 0], "when S has passed it too"
+    found, late = in_the_next_call(left)
+    assert (sorted(found), late) == ([10, URGENT, 1500], 0)
+
+
 def times_of(tables: Any) -> pa.Table:
     """When the results are for R, all of which have priority 0."""
     rows = [each for part in tables for each in part.to_pylist()]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import Aggregate, Equals, Range, Rows, Validity
-from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.errors import CallError, EvaluationError, UnsupportedError
 from streamjoin.language import parse_cql
 from streamjoin.operators import Results, TemporalJoin
 from streamjoin.operators.ordering import HeldResults
@@ -20,7 +20,7 @@ from streamjoin.operators.urgency import WAITS, priority_of
 from streamjoin.plan.explaining import explain_plan
 from streamjoin.plan.identity import identity_of
 from streamjoin.plan.lowering import Leaving
-from streamjoin.plan.lowering.priorities import PriorityExpression
+from streamjoin.plan.lowering.priorities import PriorityExpression, checked_priority
 from streamjoin.plan.relation import Aggregation, Join, Relation, Stream, streams_of
 from streamjoin.plan.stored import to_stored
 from streamjoin.plan.tasks import SourceTask, Urgency
@@ -272,6 +272,22 @@ def test_priorities_of_results() -> None:
     ):
         with pytest.raises(error):
             PriorityExpression(text, 2)
+
+
+def test_a_priority_of_results_has_a_value_where_nobody_is_urgent() -> None:
+    for text in ("p0 % p1", "p0 % (p0 + p1)", "5 % least(p0, p1)", "cast(p0 / p1 AS INT)", "p0 % 0"):
+        with pytest.raises(CallError, match="no value where all priorities are 0: division by zero") as refused:
+            checked_priority(text, 2)
+        assert refused.value.hint is not None
+        assert "p0 % greatest(p1, 1)" in refused.value.hint
+    members = [np.array([5, 0, 7]), np.array([0, 0, 4])]
+    assert checked_priority("p0 % greatest(p1, 1)", 2).of(members).tolist() == [0, 0, 3], "as the hint says"
+    assert checked_priority("p0 % 4", 2).of(members).tolist() == [1, 0, 3]
+    with pytest.raises(EvaluationError, match=r"no value in row 2: division by zero.* keep divisors from 0"):
+        checked_priority("p0 % (p1 - 4)", 2).of(members)
+    with pytest.raises(UnsupportedError) as unknown:
+        PriorityExpression("nullif(p0, p1)", 2)
+    assert "%" not in str(unknown.value), "what is offered works for priority 0"
 
 
 # -- in a plan ---------------------------------------------------------------------------------------------------------

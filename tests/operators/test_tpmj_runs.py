@@ -15,13 +15,15 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.algebra import Greedy, MaxFanIn
+from streamjoin.api import joins
 from streamjoin.errors import SnapshotError
-from streamjoin.operators.contract import Results
+from streamjoin.operators.contract import ALONE, Context, Results
 from streamjoin.operators.tpmj import Shares, Tpmj, ValueOrder
+from streamjoin.operators.tpmj.configuration import DEFAULT_MEMORY
 from streamjoin.operators.tpmj.running import RunningTpmj
 from streamjoin.operators.tpmj.sorted_results import SortedResults
 from streamjoin.state import Batch, Snapshot
-from streamjoin.state.paged import FilePages, PagedRun
+from streamjoin.state.paged import FilePages, MemoryPages, PagedRun
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts files in /proc")
 MEGABYTE = 1 << 20
@@ -172,6 +174,79 @@ def test_a_merge_that_stands_elsewhere_is_refused_unless_memory_has_changed(tmp_
     assert sorted(ids(larger)) == sorted(ids(earlier)) == sorted(ids(before))
 
 
+# -- runs that are found -----------------------------------------------------------------------------------------------
+
+
+def merged_twice(folder: Path) -> RunningTpmj:
+    """Groups that were merged, some rows of which have ended; one that was not, and rows that wait."""
+    running, count = with_pages_of_ten_rows(folder, 6), 100
+    for group in range(4):
+        for number in (0, 1):
+            low = np.random.default_rng(2 * group + number).permutation(count).astype(np.float64)
+            ts = np.arange(group * count, (group + 1) * count)
+            rows = Batch(pa.table({"id": ts}), ts, ts + 5 + ts % 250, np.zeros(count, np.int64), (low, low + 2))
+            list(running.on_batch(number, rows if group < 3 else rows.part(0, 30)))
+            list(running.on_progress(number, (group + 1) * count))
+        if group == 1:
+            list(running.work(1e9))
+    merged, fresh = ([run.rows for run in group.runs] for group in running.tree.groups)
+    assert max(merged) < 2 * count == 2 * min(fresh), "the case itself is wrong: nothing has been left behind"
+    assert len(running.lists) == 60
+    return running
+
+
+def stored_again(running: RunningTpmj) -> Snapshot:
+    """As it comes back from Spark's state."""
+    snapshot = running.snapshot()
+    return Snapshot(json.loads(json.dumps(snapshot.manifest)), dict(snapshot.blobs))
+
+
+def files(folder: Path, suffix: str) -> dict[str, int]:
+    return {str(file): file.stat().st_ino for file in folder.rglob(f"*{suffix}")}
+
+
+def test_runs_are_found_by_whoever_goes_on_with_the_same_folder(tmp_path: Path) -> None:
+    before = merged_twice(tmp_path)
+    stored, there = stored_again(before), files(tmp_path, "")
+    next(tmp_path.rglob("*.keys")).with_name("left.keys").touch()
+    after = with_pages_of_ten_rows(tmp_path, 6)
+    waiting = {name: stored.blobs[name] for name in before.lists.snapshot().blobs}
+    after.restore(Snapshot(stored.manifest, waiting))  # nothing else is asked for
+    assert files(tmp_path, "") == there, "nothing was written, and what nobody names is gone"
+    again = stored_again(after)
+    assert again.manifest == stored.manifest
+    assert again.blobs == stored.blobs, "every row is in the part that it was in"
+    assert len(found := ids(after)) > 100
+    remade = with_pages_of_ten_rows(tmp_path / "elsewhere", 6)
+    remade.restore(stored)
+    assert found == ids(remade)
+
+
+@pytest.mark.parametrize("suffix", [".index", ".keys", ".rows"])
+def test_a_run_that_is_lost_is_made_again_and_no_other(tmp_path: Path, suffix: str) -> None:
+    before = merged_twice(tmp_path)
+    stored, there = stored_again(before), files(tmp_path, ".index")
+    Path(min(there)).with_suffix(suffix).unlink()
+    after = with_pages_of_ten_rows(tmp_path, 6)
+    after.restore(stored)
+    assert len(set(files(tmp_path, ".index").items()) - set(there.items())) == 1
+    elsewhere = with_pages_of_ten_rows(tmp_path / "elsewhere", 6)
+    elsewhere.restore(stored)
+    assert len(found := ids(after)) > 100
+    assert found == ids(elsewhere)
+
+
+def test_runs_in_pages_of_another_size_are_made_again(tmp_path: Path) -> None:
+    """Otherwise a query that goes on with less memory would read pages that do not fit."""
+    stored, there = stored_again(merged_twice(tmp_path)), files(tmp_path, ".index")
+    after = with_pages_of_ten_rows(tmp_path, 6)
+    after.tree.page_bytes = 5
+    after.restore(stored)
+    assert [run.page_rows for run in pages(after)] == [5] * 4
+    assert {run.id for run in pages(after)}.isdisjoint(Path(file).stem for file in there)
+    assert len(files(tmp_path, ".index")) == 4, "those of the other size are gone"
+
+
 def saved_positions(stored: Snapshot) -> list[list[int]]:
     positions: list[list[int]] = stored.manifest["tree"]["merge"]["positions"]
     return positions
@@ -197,3 +272,11 @@ def test_the_fan_in_follows_memory_within_reason_and_a_strategy_may_say_another(
     assert by_memory == sorted(by_memory)
     assert by_memory[-1] == max(16, 64 // inputs)
     assert Tpmj(schemas, merge=MaxFanIn(100)).fan_in(Shares.of(4 << 30)) == 100
+
+
+def test_without_memory_runs_stay_there_and_the_first_is_as_large_as_the_call_says(tmp_path: Path) -> None:
+    config = Tpmj((pa.schema([("id", pa.int64())]),) * 2)
+    assert isinstance(config.store(ALONE), MemoryPages)
+    assert isinstance(config.store(Context(0, memory=1 << 20, scratch=str(tmp_path))), FilePages)
+    told = f"{config.shares(ALONE).lists >> 20} MB of rows (two fifths of {DEFAULT_MEMORY >> 20} MB)"
+    assert told in " ".join((joins.join.__doc__ or "").split())

@@ -85,6 +85,10 @@ BOTH = {"0": SLACK, "1": SLACK}
         ("best match", "right", "ts_right", "eager"),
         ("nearest", "left", "ts", "eager"),
         ("nearest", "inner", "ts_right", "eager"),
+        ("as of", "left", "ts", "ordered"),
+        ("best match", "left", "ts", "ordered"),
+        ("best match", "full", "ts_right", "ordered"),
+        ("nearest", "left", "ts", "ordered"),
     ],
 )
 def test_results_are_never_later_than_is_said(shape: str, how: str, column: str, emit: Any) -> None:
@@ -93,6 +97,21 @@ def test_results_are_never_later_than_is_said(shape: str, how: str, column: str,
     found = [worst(plan, column, BOTH, seed) for seed in range(6)]
     assert max(found) <= output_delay(Query(relation), plan, column)
     assert max(found) > 0 or emit == "ordered", "results are late at all"
+
+
+@pytest.mark.parametrize("emit", ["eager", "ordered"])
+@pytest.mark.parametrize("shape", ["as of", "best match", "nearest"])
+def test_a_row_without_a_key_waits_for_the_other_input_where_nobody_else_waits(shape: str, emit: Any) -> None:
+    relation = tree(shape, how="left", keys=(("0.k", "1.k"),))
+    plan = plan_of(relation, {"0": 0, "1": 0}, buckets=2, emit=emit)
+    run, left = in_process.Troubled(plan, rng=random.Random(0), trouble=0.0), []
+    first = [{"id": ts, "ts": ts, "k": k, "v": 0, "lo": 0, "hi": 0} for ts, k in ((3, 0), (17, None), (19, 0))]
+    for waiting in ({"0": table(first)}, {"1": table([first[0] | {"ts": 30}])}, {"0": table([first[0] | {"ts": 31}])}):
+        left.append([time for part in run.rows(waiting) for time in part["ts"].to_pylist()])
+    assert left[0] == [], "17 is in a bucket of its own, and 3 will be behind it"
+    assert sorted(left[1] + left[2]) == [3, 17, 19]
+    largest = max(left[1])
+    assert all(largest - time <= output_delay(Query(relation), plan, "ts") for time in left[2])
 
 
 def said(relation: Relation, column: str | None = None, lateness: Any = None, **options: Any) -> int:

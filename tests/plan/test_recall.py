@@ -25,6 +25,7 @@ from streamjoin.runtime.recall import RecallSide, ToRecall
 from tests.function_trees import SCHEMA, plan_of, stream, tree
 from tests.in_process import Troubled
 from tests.in_process import plan_of as plan_of_tree
+from tests.interpreter import InProcess
 from tests.operators.recall.streams import Streams
 
 WINDOW, PERIOD = 40, 1000
@@ -119,10 +120,26 @@ def test_the_prediction_is_near_the_truth_and_the_target_is_reached() -> None:
         predicted = 1 - sum(each.lost for each in groups) / sum(each.pairs for each in groups)
         figures = running.running[0, 0].figures()
         assert figures["target_ppm"] == round(target * 1e6)
-        assert figures["recall_ppm"] == round(both.recall.controller.predicted * 1e6)
         assert [figures["slack_0"], figures["slack_1"]] == both.recall.slack
         assert found / true >= target
         assert predicted == pytest.approx(found / true, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("target", "max_delay"), [(0.0, None), (0.5, None), (0.8, None), (0.95, None), (1.0, 350), (1.0, 500)]
+)
+def test_what_is_expected_is_near_the_truth_with_every_target(target: float, max_delay: int | None) -> None:
+    """The figures of all micro-batches after the first sixth of a period, before which there are none."""
+    batches = late_rows(6, 2000)
+    true = total(played(planned(target=30_000, late="drop"), batches)[0]).total()
+    running = Troubled(planned(target=replace(TARGET, target=target, max_delay=max_delay)))
+    found, expected = 0, []
+    for number, (one, two) in enumerate(batches):
+        found += _rows(running.rows({"0": one, "1": two})).total()
+        figures = running.running[0, 0].figures()
+        assert ("recall_ppm" in figures) == (number >= 2), number
+        expected += [figures["recall_ppm"] / 1e6] if number >= 5 else []
+    assert np.mean(expected) == pytest.approx(found / true, abs=0.03)
 
 
 @pytest.mark.parametrize("shape", ["keys", "band", "interval", "interval without keys", "within", "overlap"])
@@ -162,6 +179,20 @@ def test_a_target_of_0_keeps_the_bare_window() -> None:
     left, kept = played(planned(target=replace(TARGET, target=0.0)), batches)
     bare, kept_bare = played(planned(target=0, late="join"), batches)
     assert (left, kept) == (bare, kept_bare)
+
+
+@pytest.mark.parametrize("prior", [False, True])
+def test_an_input_that_is_silent_and_idle_holds_nothing_back(prior: bool) -> None:
+    """Whether it has ever delivered or not: padded rows leave, and hardly any are kept."""
+    plan = planned(how="left")
+    running = InProcess(replace(plan, stages=tuple(replace(stage, idle_after=5) for stage in plan.stages)))
+    batches, left = late_rows(10, 600, delay=0), 0
+    if prior:
+        list(running.micro_batch({"1": [batches[0][1]]}, clock=0))
+    for number, (one, _) in enumerate(batches):
+        left += sum(table.num_rows for table in running.micro_batch({"0": [one]}, clock=3 * number))
+    assert left > 550
+    assert running.running[0, 0].figures()["state_rows"] < 50
 
 
 def test_rows_that_a_selection_leaves_out_say_how_far_a_stream_is_and_are_not_counted() -> None:

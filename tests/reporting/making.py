@@ -11,6 +11,7 @@ from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import Distinct, Join, Projection
 from streamjoin.reporting.measured import MicroBatch, flat
 from streamjoin.reporting.report import Report, ReportedPlan
+from streamjoin.spark.listening import FIRST
 from tests.plan.trees import lowered, stream
 
 START = 1_700_000_000.0
@@ -38,7 +39,8 @@ def micro_batch(number: int, **more: Any) -> MicroBatch:
     """One that began every two seconds, and took one and a half."""
     began = START + 2 * number
     told = dict(flat(figures(number, **more), "streamjoin-1"))
-    return MicroBatch(number, number, began, began + 1.5, 2.0 if number else None, 1.5, 1.5, told)
+    unseen, left_out = (2.0, {}) if number else (None, {FIRST: 1})
+    return MicroBatch(number, number, began, began + 1.5, unseen, 1.5, 1.5, told, left_out=left_out)
 
 
 def report(batches: int = 30, **changed: Any) -> Report:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from streamjoin.reporting.charts import COLOURS, Line, Plot
+from streamjoin.reporting.charts import COLOURS, SELDOM, Line, Plot
 
 LINES = [Line("measured", [(1, 10), (10, 1000), (1000, 20)]), Line("claimed", [(1, 20), (1000, 40)], dashed=True)]
 
@@ -59,3 +59,11 @@ def test_importing_reports_does_not_hide_the_function() -> None:
 
     assert callable(sj.report)
     assert streamjoin.reporting.report.Report.__name__ == "Report"
+
+
+@pytest.mark.parametrize(("points", "dashed", "layers"), [(SELDOM, False, 2), (SELDOM + 1, False, 1), (2, True, 1)])
+def test_points_that_are_not_drawn_are_no_layer(points: int, dashed: bool, layers: int) -> None:
+    """Vega warns of a layer without data, on the console of whoever looks at the page."""
+    plot = Plot("t", "x", "y", [Line("a", [(at, 1.0) for at in range(points)], dashed=dashed)], linear=True)
+    assert len(plot.spec["layer"]) == layers
+    assert len(plot.spec["data"]["values"]) == points

@@ -41,8 +41,10 @@ def test_it_serves_the_page_and_what_is_new_of_it(page: LivePage) -> None:
 
 def test_it_is_on_the_loopback_interface_only(page: LivePage) -> None:
     assert page.server.server_address[0] == "127.0.0.1"
-    for host in ("example.org", f"example.org:{page.port}", "0.0.0.0"):
-        assert ask(page, "/", host)[0] == 403
+    for host in ("example.org", f"example.org:{page.port}", "0.0.0.0", "", "localhost.example.org", "127.0.0.1.nip.io"):
+        assert ask(page, "/main", host)[0] == 403
+    for host in (f"localhost:{page.port}", "127.0.0.1", "localhost:9000"):  # the last one by a tunnel from there
+        assert ask(page, "/main", host)[0] == 200
     with socket.socket() as other:  # nobody has the same port of another interface
         other.bind(("127.0.0.2", page.port))
 

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.plan.relation import Join
+from streamjoin.algebra import Equals
+from streamjoin.plan.explaining import parts_of
+from streamjoin.plan.relation import Join, Projection
 from streamjoin.reporting.charts import Line, Plot
-from streamjoin.reporting.measured import flat
+from streamjoin.reporting.measured import MicroBatch, flat
 from streamjoin.reporting.over_time import POINTS, Names, plots_of
 from streamjoin.reporting.page import Section, Table, page
+from streamjoin.reporting.plan_picture import LETTER, picture
 from streamjoin.reporting.report import Report, ReportedPlan
 from tests.plan.trees import lowered, stream
 from tests.reporting.making import figures, micro_batch, plan, report
@@ -67,12 +70,13 @@ def test_a_page_shows_what_the_query_has() -> None:
 
     everything = plots(report().html())
     for title in ("Throughput", "Latency from arrival to sink", "State: rows", "State: bytes", "Late rows", "Lag",
-                  "Recall", "Urgent rows", "Progress that stands", "Backlog of the sources", "State: sorted runs",
-                  "State: spills and merges"):  # fmt: skip
+                  "Recall", "Urgent rows", "Progress that stands", "Backlog of the sources: files",
+                  "State: sorted runs", "State: spills and merges"):  # fmt: skip
         assert title in everything
     plain = plots(replace(report(), batches=tuple(micro_batch(number) for number in range(4))).html())
     assert "Throughput" in plain
-    assert not {"Recall", "Urgent rows", "Progress that stands", "Backlog of the sources"} & set(plain)
+    assert not {"Recall", "Urgent rows", "Progress that stands"} & set(plain)
+    assert not [title for title in plain if title.startswith("Backlog")]
     assert "in files" not in replace(report(), batches=(micro_batch(0), micro_batch(1))).html()
 
 
@@ -152,6 +156,64 @@ def test_the_plan_has_rates_on_its_edges_and_says_how_latency_is_defined() -> No
     assert "1,000 rows, 286/s" in text, "from the first stage to the second"
     assert "Spark&#x27;s last look at the sources before" in text
     assert text.count('class="narrow"') == 1
+
+
+def test_rates_are_those_of_the_last_minute_while_a_query_runs_and_of_all_when_it_is_over() -> None:
+    """An hour of 600 rows each two seconds, and then a minute of nothing."""
+    made = tuple(replace(micro_batch(number), figures=BUSY if number < 1770 else QUIET) for number in range(1800))
+    running = report(batches=1).html()
+    assert "over the last 2 s before the last micro-batch was over (1 micro-batch)" in running
+    text = replace(report(), batches=made).html()
+    assert "1.06M rows, 0/s" in text
+    assert "over the last 60 s before the last micro-batch was over (30 micro-batches)" in text
+    text = replace(report(), batches=made, active=False).html()
+    assert f"1.06M rows, {1770 * 600 / 3599.5:.0f}/s" in text
+    assert "on average over all of the 3,600 s (1,800 micro-batches)" in text
+
+
+BUSY = {("streamjoin-1", "rows_of", "0"): 600.0, ("streamjoin-1", "rows_in"): 600.0}
+QUIET = dict.fromkeys(BUSY, 0.0)
+
+
+def test_a_page_says_of_how_many_micro_batches_the_latency_is_known_and_why_not_of_the_others() -> None:
+    def left(number: int, why: str) -> MicroBatch:
+        return replace(micro_batch(number), unseen=None, left_out={why: 1})
+
+    some = (left(0, "first"), left(1, "behind"), left(2, "behind"), micro_batch(3))
+    said = "Latency is known of 1 of 4 micro-batches. Left out, because nobody knows how long their rows had waited: "
+    for batches in (some, (some[0].followed_by(some[1]), some[2].followed_by(some[3]))):
+        assert said + "2 (behind), 1 (first)." in replace(report(), batches=batches).html()
+    assert "Latency is known of no micro-batch." in replace(report(), batches=some[:3]).html()
+    assert "Latency is known" not in replace(report(), batches=some[3:]).html()
+
+
+def test_a_query_that_ran_over_midnight_says_on_which_day_it_ended() -> None:
+    assert "2023-11-14 22:13:20 to 22:14:19 UTC." in report(30).html()
+    assert (
+        "2023-11-14 22:13:20 to 2023-11-15 22:13:21 UTC."
+        in replace(report(), batches=(micro_batch(0), micro_batch(12 * 3600))).html()
+    )
+
+
+def test_two_inputs_that_read_the_same_source_have_names_of_their_own() -> None:
+    join = Join(stream("R"), stream("R"), (Equals("R.k", "R.k"),))
+    twice = lowered(Projection(join, (("id", "`R.id`"),)), lateness=2)
+    other = lowered(Join(stream("R"), stream("S"), (Equals("R.k", "S.k"),)), lateness=2)
+    assert ReportedPlan(other, {}).input_names(0) == ["stream R", "stream S"]
+    assert ReportedPlan(twice, {}).input_names(0) == ["stream R, input 0", "stream R, input 1"]
+
+
+def test_a_long_rate_is_within_the_picture() -> None:
+    boxes, arrows = parts_of(plan())
+    short, long = (dict.fromkeys(range(9), rate) for rate in ("7", "9" * 80))
+    widths = [
+        [float(each) for each in re.findall(r'<svg [^>]*viewBox="0 0 ([\d.]+)', picture(boxes, arrows, rates))]
+        for rates in (short, long)
+    ]
+    starts = [float(each) for each in re.findall(r'class="rate" x="([\d.]+)"', picture(boxes, arrows, long))]
+    assert len(widths[0]) == len(widths[1]) == 2, "beside each other, and for a phone"
+    assert max(widths[1]) >= max(starts) + 80 * LETTER
+    assert all(wide > narrow for narrow, wide in zip(*widths, strict=True))
 
 
 def test_a_report_without_micro_batches_and_one_that_failed() -> None:

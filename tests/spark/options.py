@@ -361,6 +361,13 @@ def options() -> dict[str, Option]:
             beside=_ranked,
             handed=True,
         ),
+        Option(
+            'urgent, how="semi"',
+            {"urgent": handler, "how": "semi"},
+            {"urgent": handler, "kind": "LEFT SEMI"},
+            beside=_ranked_by_key,
+            handed=True,
+        ),
         Option('nway="cascade", two frames', {"nway": "cascade"}, few=True),
         Option('nway="at once", two frames', {"nway": "at once"}, few=True),
         Option(
@@ -626,6 +633,10 @@ REASONS: Final[dict[str, tuple[str, str]]] = {
         'algorithm="tpmj" joins all frames at once',
         "Runs of all frames are merged at once; in a cascade the results of each join would be sorted anew.",
     ),
+    "never urgent": (
+        "urgent= is called with urgent results, and here none is",
+        "What follows snapshots has priority 0, so there would be nothing to tell of.",
+    ),
 }
 
 MATCHING: Final = ("join", "join_interval", "join_band", "join_overlap", "join_within")
@@ -729,7 +740,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "priority per input": _row((_BOTH, WORKS), (("deprioritise",), ONE), (_CQL, TEXT)),
     'priority_as="urgency"': _row(((*_BOTH, *_CQL), WORKS)),
     'new_priority="least(p0, p1)"': _row((_BOTH, WORKS)),
-    "urgent": _row(((*_BOTH, *_CQL), WORKS)),
+    "urgent": _row(((*_BOTH, "cql, a join", AS_OF), WORKS), (("cql, groups",), "never urgent")),
     "schemas": _row(otherwise=UNUSED),
     "streaming": _row(otherwise=UNUSED),
     "a table on the right": _row(_TABLE_BESIDE, otherwise=WORKS),
@@ -823,7 +834,10 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     'new_priority="least(p0, p1)", no priority': _row((_BOTH, "nobody urgent")),
     "urgent, no priority": _row(((*_BOTH, *_CQL), "nobody urgent")),
     'urgent, where="l.lo < r.hi"': _row(
-        ((*_ALL, "cql, a join"), "computed after"), (("cql, groups",), WORKS), ((AS_OF,), "equalities")
+        ((*_ALL, "cql, a join"), "computed after"), (("cql, groups",), "never urgent"), ((AS_OF,), "equalities")
+    ),
+    'urgent, how="semi"': _row(
+        (MATCHING, WORKS), ((THREE,), "order of joins"), ((*CHOOSING, AS_OF), "takes"), (RELATIONAL, "never urgent")
     ),
     'nway="cascade", two frames': _row((("join", THREE), "for three"), (_CQL, UNUSED)),
     'nway="at once", two frames': _row((("join", THREE), UNUSED), (_CQL, "for three")),

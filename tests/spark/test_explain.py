@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -9,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
+from streamjoin.spark import marks
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +182,52 @@ def test_a_frame_from_elsewhere_is_refused(frame: DataFrame, made: str) -> None:
         sj.explain(other)
     assert refused.value.message == "this frame does not come from a streamjoin call"
     assert refused.value.hint == "explain the frame that sj.join returned, or one made from it"
+
+
+def _another_program(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What remembers calls, as another program has it: it has seen none yet."""
+    assert marks.__file__ is not None
+    spec = importlib.util.spec_from_file_location(name, marks.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_files_of_another_program_are_no_result_of_this_one(
+    spark: SparkSession, frame: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark keeps in files what is said of columns, so a program reads what another one has said."""
+    ticks = spark.readStream.format("rate").load()
+    timed = sj.join(ticks, ticks, by="value", time="timestamp", window=sj.Range("5 s"), lateness=sj.Grace("2 s"))
+    plain = sj.join([frame, frame], by="k", time="ts", window=sj.Range(5))
+    writer, reader = (_another_program(name, monkeypatch) for name in ("writer", "reader"))
+    writer.remember(plain, marks.plan_of(plain)).write.parquet(str(tmp_path / "written"))
+    own = reader.remember(timed, marks.plan_of(timed))  # like the other one's, its first
+    read = spark.read.parquet(str(tmp_path / "written"))
+    assert "valid_from" in read.columns
+    for later in (read, read.selectExpr("valid_from + 1 AS then")):
+        assert reader.plan_if_any(later) is None, "it has not made this call"
+        assert writer.plan_if_any(later) is marks.plan_of(plain), "the file has kept whose it is"
+    assert reader.delay_of_column(read.schema, "valid_from") is None, "nothing says how late its rows may be"
+    assert reader.delay_of_column(own.schema, "valid_from") == 7_000_000
+
+
+def test_a_number_that_files_have_kept_is_no_call(frame: DataFrame) -> None:
+    """Calls had numbers before, from 1 on, in the metadata of columns."""
+    for number in (1, marks.PLANS_KEPT):
+        kept = frame.select(F.col("k").alias("k", metadata={"streamjoin.plan": number, "streamjoin.column": "k"}))
+        for later in (kept, kept.selectExpr("k + 1 AS more")):
+            assert marks.plan_if_any(later) is None
+            with pytest.raises(sj.CallError, match="does not come from a streamjoin call"):
+                sj.explain(later)
+
+
+def test_the_calls_that_are_remembered_are_the_last_ones(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = _another_program("program", monkeypatch)
+    monkeypatch.setattr(program, "PLANS_KEPT", 2)
+    joined = sj.join([frame, frame], by="k")
+    made = [program.remember(joined, marks.plan_of(joined)) for _ in range(3)]
+    assert [program.plan_by_mark(each.schema.fields[0]) is not None for each in made] == [False, True, True]

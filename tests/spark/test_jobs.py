@@ -75,7 +75,8 @@ class Context:
     defaultParallelism: int  # noqa: N815
     master: str
 
-    def getConf(self) -> dict[str, str]:  # noqa: N802
+    @property
+    def _conf(self) -> dict[str, str]:
         """As a session has it that says how many cores it takes of a cluster."""
         return {"spark.cores.max": str(self.defaultParallelism)}
 

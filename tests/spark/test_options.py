@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.stored import to_stored
-from streamjoin.spark.marks import plan_of
+from streamjoin.spark.calls import tree
+from streamjoin.spark.marks import CallPlan, plan_of
 from streamjoin.spark.running.interpreter import Interpreter
 from streamjoin.spark.running.stream import StreamInterpreter
 from tests.conftest import ROOT
@@ -77,11 +77,14 @@ def plan(spark: SparkSession, frames: list[list[DataFrame]], rows: dict[str, Opt
 
     def planned(called: Function, given: list[DataFrame], asked: Mapping[str, Any], *, streaming: bool) -> PhysicalPlan:
         asked = {name: streaming if value is SO_IT_IS else value for name, value in asked.items()}
-        return plan_of(called.call(spark, given, **asked)).plan
+        return plan_of_call(called.call(spark, given, **asked)).plan
 
     @cache
     def usual(function: str, streaming: bool, count: int, common: tuple[tuple[str, Any], ...]) -> PhysicalPlan:
-        return plan_of(FUNCTIONS[function].call(spark, frames[streaming][:count], **dict(common))).plan
+        return plan_of_call(FUNCTIONS[function].call(spark, frames[streaming][:count], **dict(common))).plan
+
+    def plan_of_call(made: DataFrame | CallPlan) -> CallPlan:
+        return made if isinstance(made, CallPlan) else plan_of(made)
 
     def plan(title: str, function: str, *, streaming: bool, without: bool = False) -> PhysicalPlan:
         if not without:
@@ -93,18 +96,19 @@ def plan(spark: SparkSession, frames: list[list[DataFrame]], rows: dict[str, Opt
 
 
 @pytest.fixture
-def handed(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Frames are not made: Spark would take ten times as long for them as it takes to plan a call. What workers would
-    be given to tell urgent results, by each call.
+def handed(frames: list[list[DataFrame]], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Frames are not made: Spark would take ten times as long for them as it takes to plan a call, which gives its
+    plan instead. What workers would be given to tell urgent results, by each call.
     """
-    nothing, given = spark.range(0), []
+    given: list[Any] = []
 
     def run(self: Interpreter) -> DataFrame:
         given.append(self.urgent)
-        return nothing.select(*(F.lit(None).alias(each.name) for each in self.plan.sink.fields))
+        return frames[False][0]  # any: nothing is done with it
 
     for interpreter in (Interpreter, StreamInterpreter):
         monkeypatch.setattr(interpreter, "run", run)
+    monkeypatch.setattr(tree, "remember", lambda frame, plan, call=None: plan)
     return given
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.spark.lane_limit import limit_of
-from streamjoin.spark.marks import has_urgent_rows, priority_column
+from streamjoin.spark.marks import delay_of_column, has_urgent_rows, priority_column, uses_timers
 from streamjoin.spark.starving import told
 
 STATUS = [(1, 10, "ALARM", 5), (1, 11, "INFO", 5), (2, 20, "INFO", 99), (2, 21, None, 1)]
@@ -102,12 +102,26 @@ def test_what_is_refused(spark: SparkSession, status: DataFrame, urgent: DataFra
         (lambda: sj.join(urgent, limits, priority=["v", None], **JOINED), "two columns 'priority'"),
         (lambda: sj.join(status, limits, new_priority="p0", **JOINED), "nothing says which rows are urgent"),
         (lambda: sj.join(urgent, limits, priority=["priority", None], new_priority="p0 > 1", **JOINED), "is boolean"),
+        (
+            lambda: sj.join(urgent, limits, priority=["priority", None], new_priority="p0 % p1", **JOINED),
+            "no value where all priorities are 0",
+        ),
         (lambda: sj.join(urgent, limits, priority=["priority", None], urgent=7, **JOINED), "is called with urgent"),
         (
             lambda: sj.join(
                 urgent, limits, priority=["priority", None], urgent=print, where="l.v * 1 < r.most", **JOINED
             ),
             "where Spark computes with results",
+        ),
+        (
+            lambda: sj.join(
+                urgent, limits, priority=["priority", None], urgent=print, how="semi", outer="snapshot", **JOINED
+            ),
+            "here none is: the semi join by snapshot follows snapshots",
+        ),
+        (
+            lambda: sj.cql(spark, "SELECT ISTREAM(k) FROM a [NOW] PRIORITY BY priority", a=urgent, urgent=print),
+            "here none is: ISTREAM follows snapshots",
         ),
         (lambda: sj.deprioritise(status, time="ts"), "nothing says which rows"),
         (lambda: sj.deprioritise(urgent), "nothing says when rows"),
@@ -153,7 +167,8 @@ def test_which_of_sparks_operations_forget_that_rows_are_urgent(stream: DataFram
     ranked, plain = sj.prioritise(stream, {"v > 1": 3}), stream.selectExpr("*", "0 AS priority")
     both = sj.lanes(urgent=stream, normal=stream)
     for frame in (ranked, both):
-        for kept in (frame.where("k > 1"), frame.withColumnRenamed("priority", "p"), frame.select("priority", "k")):
+        renamed, some = frame.withColumnRenamed("priority", "p"), frame.select("priority", "k")
+        for kept in (frame.where("k > 1"), renamed, some, frame.union(plain)):
             assert has_urgent_rows(kept.schema)
         for forgotten in (plain.union(frame), frame.selectExpr("*", "priority + 1 AS q").drop("priority")):
             assert not has_urgent_rows(forgotten.schema), "as sj.prioritise says; if it is known now, say so there"
@@ -166,11 +181,50 @@ def test_lanes_give_at_least_their_own_priority(status: DataFrame, urgent: DataF
     other = status.where("false").selectExpr("*", "0 AS priority")
     three = sj.lanes(first=urgent.where("ts = 10"), second=urgent.where("ts > 10 AND ts < 21"), last=other)
     named = sj.lanes(as_="rank", above=three.where("ts < 20"), below=three.where("ts >= 20"))
-    assert rows_of(named, "ts", "priority", "rank") == [(10, 10, 1), (11, 1, 1), (20, 8, 0)]
+    assert rows_of(named, "ts", "priority", "rank") == [(10, 10, 10), (11, 1, 1), (20, 8, 8)], "whatever it is called"
     assert priority_column(named.schema) == "rank"
     assert sj.deprioritise(three, time="ts").count() == 3, "the column is known as what it is"
     large = status.limit(1).selectExpr("*", f"{1 << 40} AS priority")
     assert rows_of(sj.lanes(urgent=status.limit(0), normal=large), "priority") == [(1 << 40,)]
+
+
+def test_lanes_know_how_late_rows_are_only_if_all_say_the_same(stream: DataFrame) -> None:
+    def joined(grace: str, **options: Any) -> DataFrame:
+        return sj.join(
+            stream, stream, by="k", time="ts", window=sj.Range("5 s"), lateness=sj.Grace(grace), buckets=2, **options
+        )
+
+    def delay(frame: DataFrame) -> int | None:
+        return delay_of_column(frame.schema, "valid_from")
+
+    soon, late = joined("1 s"), joined("60 s")
+    both = sj.lanes(urgent=soon, normal=late)
+    assert (delay(soon), delay(late)) == (6_000_000, 65_000_000)
+    assert delay(soon.union(late)) == 6_000_000, "Spark's union has what was said of the first"
+    assert delay(both) is None
+    ringing = joined("1 s", timers=True, idle_after="9 s")
+    assert uses_timers(sj.lanes(urgent=ringing, normal=late).schema), "a query over it never ends by itself"
+    by_time: dict[str, Any] = {"by": "k", "time": "valid_from", "window": sj.Now(), "priority": ["priority", None]}
+    with pytest.raises(sj.CallError, match="nothing says how late rows of input 0 may be"):
+        sj.join(both, late, **by_time)
+    sj.join(both, late, lateness=[sj.Grace("65 s"), None], **by_time)
+    assert delay(sj.lanes(urgent=late.where("k > 1"), normal=late.where("k <= 1"))) == 65_000_000
+    assert delay(sj.lanes(urgent=stream.selectExpr("ts AS valid_from"), normal=late.select("valid_from"))) is None
+    few, many = (stream.withWatermark("ts", each) for each in ("1 second", "60 seconds"))
+    with pytest.raises(sj.CallError, match="nothing says how late rows of input 0 may be"):
+        sj.join(sj.lanes(urgent=few, normal=many), many, **by_time | {"time": "ts"})
+    sj.join(sj.lanes(urgent=many, normal=many.where("k > 1")), many, **by_time | {"time": "ts"})
+
+
+def test_results_that_are_made_urgent_have_no_delay(stream: DataFrame) -> None:
+    joined = sj.join(stream, stream, by="k", time="ts", window=sj.Range("5 s"), lateness=sj.Grace("1 s"), buckets=2)
+    assert sj.output_delay(joined) == "6001 milliseconds"
+    for urgent in (sj.prioritise(joined, {"v > 1": 3}), sj.lanes(urgent=joined.where("v > 1"), normal=joined)):
+        with pytest.raises(sj.CallError, match="a frame with urgent rows has no delay"):
+            sj.output_delay(urgent)
+        assert "no bound: Spark's watermark would follow the urgent ones" in sj.explain(urgent)
+    plain = sj.deprioritise(urgent, time="valid_from", lateness=sj.Grace("6 s"))
+    assert sj.output_delay(plain, "valid_from") == "6001 milliseconds"
 
 
 def progress_of(rows: list[int], seconds: list[float]) -> list[dict[str, Any]]:

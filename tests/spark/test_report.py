@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import streamjoin as sj
-from streamjoin.spark.listening import Looking, looking_of
+from streamjoin.spark.listening import FIRST, LIMITED, Left, Looking, looking_of
 from tests.spark.streams import Source, row
 
 BATCHES = 3
@@ -81,9 +82,58 @@ def test_a_trigger_says_how_often_a_query_looks(spark: SparkSession) -> None:
     for every in (0.0, 3.0):
         query = writer.trigger(processingTime=f"{every:g} seconds").start()
         try:
-            assert looking_of(query) == Looking(every=every)
+            looking = looking_of(query)
+            assert (looking.every, looking.once) == (every, False)
         finally:
             query.stop()
+
+
+def test_a_query_says_which_of_its_sources_have_a_limit_as_its_reports_call_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A file in each of two folders; of one a micro-batch takes one file at most."""
+    folders = [str(tmp_path / name) for name in ("limited", "free")]
+    frames = []
+    for folder, options in zip(folders, ({"maxFilesPerTrigger": 1}, {}), strict=True):
+        spark.range(3).coalesce(1).write.parquet(folder)
+        frames.append(spark.readStream.schema("id long").options(**options).parquet(folder))
+    query = frames[0].union(frames[1]).writeStream.format("noop").start()
+    try:
+        query.processAllAvailable()
+        looking = looking_of(query)
+        (told,) = [report for report in query.recentProgress if report["numInputRows"]]
+    finally:
+        query.stop()
+    assert looking.limited == {each["description"] for each in told["sources"] if "limited" in each["description"]}
+    assert len(looking.limited) == 1
+    assert looking.known
+    assert looking.left(told["sources"]) is Left.PERHAPS, "nothing says that the folder has no more files"
+
+
+def test_rows_that_may_have_waited_are_left_out_and_the_page_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    """Three files that lie there, one for each micro-batch; a while after them another one, which has a latency."""
+    source = Source(spark, tmp_path)
+    for number in range(BATCHES):
+        source.add([[row(number, 0, 20 * number)], [row(number, 0, 20 * number)]])
+    frames = [source.frame(number, streaming=True) for number in (0, 1)]
+    joined = sj.join(frames, by="k", time="ts", window=sj.Range("6 s"), lateness=sj.Grace("2 s"), buckets=2)
+    query = joined.writeStream.format("noop").start(checkpointLocation=str(tmp_path / "checkpoint"))
+    try:
+        sj.report(query)
+        query.processAllAvailable()
+        time.sleep(1)  # idle
+        source.add([[row(9, 0, 90)], [row(9, 0, 90)]])
+        query.processAllAvailable()
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        report = sj.report(query)
+    finally:
+        query.stop()
+    *before, last = report.batches
+    assert [each.unseen for each in before] == [None] * BATCHES
+    assert [dict(each.left_out) for each in before] == [{FIRST: 1}, *[{LIMITED: 1}] * (BATCHES - 1)]
+    assert last.unseen is not None
+    assert last.unseen < 1, "it looked while it was idle"
+    assert f"Latency is known of 1 of {BATCHES + 1} micro-batches." in report.html()
 
 
 def test_what_is_no_query_is_refused(spark: SparkSession) -> None:

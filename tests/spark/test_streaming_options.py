@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -94,6 +95,24 @@ def test_a_union_of_a_stream_and_a_table(spark: SparkSession, tmp_path: Path) ->
         left = source.run(sj.union(parts[0], **options)) if every else source.finished(sj.union(parts[0], **options))
         assert left == expected
         assert len(expected) > 10, "the case says nothing"
+
+
+def test_late_rows_of_a_stream_that_passes_beside_results_are_nobodys_business(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    text = """SELECT R.id FROM R [RANGE 4 SECONDS], S [RANGE 4 SECONDS] WHERE R.k = S.k
+              UNION ALL SELECT id FROM T [RANGE 4 SECONDS]"""
+    source = Source(spark, tmp_path)
+    source.add([some_rows("one"), some_rows("two")], 2)
+    one, two = source.frames(streaming=True)
+    frames, options = {"R": one, "S": two, "T": one}, {"lateness": GRACE, "buckets": 2}
+    with pytest.raises(sj.CallError, match=r'late="fail" of stream T, of which nothing is kept') as refused:
+        sj.cql(spark, text, late={"T": "fail"}, **frames, **options)
+    assert refused.value.hint == "leave it out for this stream"
+    for late in ("fail", {"R": "fail"}):  # for all, or for one that is joined
+        sj.cql(spark, text, late=late, **frames, **options)
+    ordered = sj.cql(spark, text, late={"T": "fail"}, emit="ordered", **frames, **options)
+    assert ordered.isStreaming, "in order it waits, and may come too late for its turn"
 
 
 def test_an_idle_stream_of_a_query_holds_nothing_back(spark: SparkSession, tmp_path: Path) -> None:

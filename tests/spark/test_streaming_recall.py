@@ -160,6 +160,8 @@ def test_figures_say_what_is_aimed_at_and_expected() -> None:
         ],
         "late": [{"rows": 4, "classes": 2, "most": 3}, {"rows": None, "classes": None, "most": None}],
     }  # fmt: skip
+    begins = sj.from_progress({"observedMetrics": {"streamjoin-1-join": {**told, "recall_ppm": None}}})
+    assert begins["joins"]["streamjoin-1"]["recall"]["expected"] is None, "nothing is known yet"
     without = sj.from_progress({"observedMetrics": {"streamjoin-1-join": {"rows_out": 1}}})
     assert "recall" not in without["joins"]["streamjoin-1"]
 

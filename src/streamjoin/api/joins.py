@@ -97,7 +97,9 @@ def join(
                     files. By default there is no limit
         cell        the cell size of the grid that spreads joins without equality keys; a duration over times
         algorithm   "tpmj": an inner join with emit="ordered" whose state does not fit into memory; it is kept in sorted
-                    runs, and results leave when runs are merged
+                    runs, and results leave when runs are merged. Give `memory`, too: without it runs stay in memory
+                    without limit, and the first is made of 102 MB of rows (two fifths of 256 MB) in a bucket. Before
+                    that no result of a stream leaves
         merge       of "tpmj", when runs are merged: `MaxFanIn`, `Greedy` or `Adaptive` (the default)
         nway        of more than two frames: joined "at once" ("auto" is the same), or in a "cascade" of joins of two
         priority    how urgent rows are: an integer, from 1 on urgent. Results of an urgent row leave at once, also with

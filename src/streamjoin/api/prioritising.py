@@ -29,8 +29,9 @@ def prioritise(frame: DataFrame, rules: Mapping[str, int], *, as_: str = "priori
     where none is. Do this at the source: behind a join's buffers it comes too late.
 
     Make it the last thing before the call that takes `priority=`. That its rows are urgent is known from the column:
-    filters and renames keep that; Spark's `union`, dropping it, or computing another from it (`priority + 1`) forget
-    it. A call without `priority=` is then not refused, and rows that are not urgent may be late.
+    filters and renames keep that; dropping it, or computing another from it (`priority + 1`) forget it, and Spark's
+    `union` knows of its first frame only. A call without `priority=` is then not refused, and rows that are not urgent
+    may be late.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()
@@ -105,13 +106,14 @@ def lanes(*, as_: str = "priority", **lanes: DataFrame) -> DataFrame:
     """Lanes of one stream, the most urgent first, as one frame with a column that says how urgent its rows are.
 
     `sj.lanes(urgent=alarms, normal=readings)`: rows of the last lane have priority 0, those of the one before at least
-    1, and so on; a larger priority that a row has already stays. Under a backlog the urgent lane overtakes between
-    micro-batches if its source has no limit and that of the normal one has: `maxFilesPerTrigger`, `maxBytesPerTrigger`,
-    or Kafka's `maxOffsetsPerTrigger`. `sj.lane_limit` says which. A partner that is still in the backlog is waited for:
-    streams that others are looked up in go whole into an unlimited lane.
+    1, and so on; a larger priority that a row has already stays, whatever its column is called. Under a backlog the
+    urgent lane overtakes between micro-batches if its source has no limit and that of the normal one has:
+    `maxFilesPerTrigger`, `maxBytesPerTrigger`, or Kafka's `maxOffsetsPerTrigger`. `sj.lane_limit` says which. A partner
+    that is still in the backlog is waited for: streams that others are looked up in go whole into an unlimited lane.
 
-    As with `sj.prioritise`, make it the last thing before the call that takes `priority=`: Spark's `union`, or a column
-    computed from the priority, forget that rows are urgent, and nothing is refused then.
+    As with `sj.prioritise`, make it the last thing before the call that takes `priority=`: a `union` of Spark's after
+    another frame, or a column computed from the priority, forget that rows are urgent, and nothing is refused then.
+    How late rows may be is known, as of one frame, if all lanes say the same; if not, that call says it.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()

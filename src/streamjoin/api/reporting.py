@@ -93,6 +93,7 @@ def _batch(told: Told) -> MicroBatch:
             for key, value in flat(join, _called(number))
         },
         waiting=told.waiting,
+        left_out={} if told.unseen is not None else {told.why: 1},
     )
 
 

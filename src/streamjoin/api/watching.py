@@ -14,7 +14,7 @@ from streamjoin.plan.explaining import draw_plan, explain_plan
 from streamjoin.plan.picture import explain_relation
 from streamjoin.spark.figures import from_progress
 from streamjoin.spark.jobs import did_run
-from streamjoin.spark.marks import CallPlan, name_in_plan, plan_of
+from streamjoin.spark.marks import CallPlan, has_urgent_rows, name_in_plan, plan_of
 from streamjoin.spark.starving import STANDING_FOR
 from streamjoin.spark.starving import told as starving
 from streamjoin.spark.stored.begun import Checkpoint, begun_with
@@ -41,7 +41,7 @@ def explain(frame: DataFrame) -> str:
     input 0        Range(5): a row is kept until the other input's progress reaches its end
     input 1        Range(5): a row is kept until the other input's progress reaches its end
     """
-    return _explanation(plan_of(frame))
+    return _explanation(plan_of(frame), urgent=has_urgent_rows(frame.schema))
 
 
 class Explanation(str):
@@ -53,15 +53,15 @@ class Explanation(str):
         return f"```text\n{self}\n```" if self.picture is None else f"```mermaid\n{self.picture}\n```"
 
 
-def _explanation(call: CallPlan) -> Explanation:
-    """A call in words: of a query also the tree as it was written, and as it runs."""
+def _explanation(call: CallPlan, *, urgent: bool) -> Explanation:
+    """A call in words: of a query also the tree as it was written, and as it runs. `urgent`: rows may be, by now."""
     lines = explain_plan(call.plan)
     if not call.numbered:
         written, runs = (explain_relation(each) for each in (call.written, call.query.relation))
         leaves = [] if call.query.to_stream is None else [f"leaves as      {call.query.to_stream}"]
         lines = ["as written", *_indented(written), "as it runs", *_indented(runs), *leaves, *lines]
     if call.plan.streaming:
-        delay = f"no bound: {_URGENT}" if call.prioritised else describe_delay(call.query, call.plan)
+        delay = f"no bound: {_URGENT}" if call.prioritised or urgent else describe_delay(call.query, call.plan)
         lines.append(f"delay          {delay}")
     told = Explanation("\n".join(lines))
     told.picture = draw_plan(call.plan)
@@ -121,7 +121,7 @@ def output_delay(frame: DataFrame, column: str | None = None) -> str | int:
     >>> counted = joined.withWatermark("valid_from", sj.output_delay(joined)).groupBy("valid_from").count()
     """
     plan = plan_of(frame)
-    if plan.prioritised:
+    if plan.prioritised or has_urgent_rows(frame.schema):
         raise CallError(
             f"a frame with urgent rows has no delay: {_URGENT}",
             hint="sj.deprioritise(frame) gives a plain stream in order of time",

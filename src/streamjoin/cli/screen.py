@@ -119,7 +119,7 @@ def recall_cells(target: Mapping[str, Any]) -> tuple[str, ...]:
     ]  # fmt: skip
     return (
         f"{target['target']:g}",
-        f"{target['expected']:.4f}",
+        "-" if target["expected"] is None else f"{target['expected']:.4f}",
         " / ".join("-" if rows is None else f"{rows:,}" for rows in target["kept_rows"]),
         " / ".join(map(_lasting, target["kept_for"])),
         " / ".join(_lasting(each["p99"]) for each in target["delay"]),

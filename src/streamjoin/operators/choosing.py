@@ -305,6 +305,11 @@ class RunningChoosingJoin(RunningJoin):
             bound = min(bound, self.times.of(self.other), FOREVER if undecided is None else undecided)
         return bound
 
+    def _first_held(self) -> int:
+        # A row that can match nobody asks nothing of the other input. Where nobody waits here, only the chooser's
+        # progress would hold it, and it would be far ahead of the rows that wait for the other input elsewhere.
+        return min(self._first_to_come(), self.times.of(self.other))
+
     @property
     def joined(self) -> int:
         """Rows that end here or earlier have been taken by all who can take them."""

@@ -1,11 +1,11 @@
 """What running joins share, of however many inputs: progress, results that wait, and how they are saved.
 
-    held     under ordered emission, results that something could still precede
+    held     under ordered emission, results that something could still precede, here or in another bucket
     early    rows that can meet nobody. They wait for the other inputs to come as far as they are: whoever follows the
              results' times would otherwise take all that leaves meanwhile for late
 
-A join says which further parts it keeps (`_own_parts`), what happens when progress moves (`_settle`), and before which
-time nothing can leave any more (`_first_to_come`).
+A join says which further parts it keeps (`_own_parts`), what happens when progress moves (`_settle`), before which time
+nothing is made any more (`_first_to_come`), and before which time results leave that are held (`_first_held`).
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class RunningJoin(OperatorOfParts):
     def _first_to_come(self) -> int:
         """No result with a smaller `ts` is made any more."""
 
+    def _first_held(self) -> int:
+        """Results with a smaller `ts` need not be held. None leaves before *every* input has passed it."""
+        return self._first_to_come()
+
     @abstractmethod
     def _own_parts(self) -> dict[str, Part]:
         """What is kept beyond the results that wait, by name."""
@@ -93,7 +97,7 @@ class RunningJoin(OperatorOfParts):
 
     def _release(self) -> Iterator[Output]:
         """Whatever has waited long enough."""
-        bounds = [*(self.times.of_others(number) for number in range(self.inputs)), self._first_to_come()]
+        bounds = [*(self.times.of_others(number) for number in range(self.inputs)), self._first_held()]
         for held, bound in zip((*self.early, self.held), bounds, strict=True):
             for results in held.release(bound):
                 self.figures["results"] += len(results)

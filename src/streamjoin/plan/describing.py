@@ -326,7 +326,9 @@ def _stream_of(part: Part) -> Told:
 
 
 def _passing(part: Part) -> Told:
-    return Told("union", "a table beside a stream", kept=("nothing: a row passes as it comes",))
+    ended = {channel.ended for each in part.stage.inputs for channel in each.channels}
+    what = "a table beside a stream" if len(ended) > 1 else "rows that are brought into order"
+    return Told("union", what, kept=("nothing: a row passes as it comes",))
 
 
 def _judging(part: Part) -> Told:

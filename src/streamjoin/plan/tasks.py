@@ -26,7 +26,7 @@ from streamjoin.runtime.naming import Shape
 from streamjoin.runtime.packets import Packet, Report
 from streamjoin.runtime.reading import Read
 from streamjoin.state import Batch
-from streamjoin.state.batch import with_columns
+from streamjoin.state.batch import Priorities, with_columns
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ class SourceTask:
             figures["invalid"] += invalid.num_rows
             if invalid.num_rows and source.reading.invalid == "output":
                 yield self._shown(invalid)
+            if urgency is not None:
+                urgency.awake(invalid.num_rows, source.reading.priorities(invalid))
             batch = target.binding.bind(elements)
             if target.binding.timeless or target.binding.ordered:  # without time a row is kept, and takes nobody
                 figures["invalid"] += int((batch.ts == NEVER).sum())
@@ -141,21 +143,26 @@ class SourceTask:
 
 
 class Urgency:
-    """Looks at how urgent the rows of one task are."""
+    """Looks at how urgent the rows of one task are. A source that brings nothing but urgent ones may be idle; any other
+    row shows that it is not, though it be invalid, and so says nothing else.
+    """
 
     def __init__(self) -> None:
         self.rows, self.newest, self.alone = 0, NEVER, True
 
     def others(self, batch: Batch, keep: Mask | None) -> tuple[Batch, Mask | None]:
         """The rows that are not urgent, and which of them go on."""
+        self.awake(len(batch), batch.priority)
         if batch.priority is None:
-            self.alone = self.alone and not len(batch)
             return batch, keep
         urgent = batch.priority > 0
         self.rows += int(urgent.sum())
         self.newest = max(self.newest, int(batch.ts[urgent].max()))
-        self.alone = self.alone and bool(urgent.all())
         return batch.take(~urgent), None if keep is None else keep[~urgent]
+
+    def awake(self, rows: int, priority: Priorities | None) -> None:
+        """So many rows have come, with these priorities if any of them is urgent."""
+        self.alone = self.alone and (not rows if priority is None else bool((priority > 0).all()))
 
     def report(self) -> Report:
         """What every bucket is told: how far urgent rows are, and whether there were others."""

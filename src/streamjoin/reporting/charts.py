@@ -67,8 +67,10 @@ class Plot:
     def spec(self) -> dict[str, Any]:
         """The plot for a page, as wide as there is room; its title and words are the page's."""
         bare = tuple(replace(line, points=()) for line in self.lines)
-        drawn = _for_a_page(replace(self, title="", words=(), lines=bare))
-        return drawn | {"data": {"values": list(self._values())}}
+        drawn, values = _for_a_page(replace(self, title="", words=(), lines=bare)), list(self._values())
+        if "layer" in drawn and not any(value["point"] for value in values):
+            drawn = drawn | {"layer": drawn["layer"][:1]}  # of points without any a browser's console complains
+        return drawn | {"data": {"values": values}}
 
     def _chart(self, width: Any) -> Any:
         import altair as alt

@@ -2,7 +2,7 @@
 
 The server listens on the loopback interface and on no other: a report shows conditions, paths and errors, which are
 nobody else's business. It also refuses requests whose `Host` is not this machine: a page of some web site must not read
-a report by giving its own name our address.
+a report by giving its own name our address. Its port may be another one, that of a tunnel's end (`ssh -L`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class LivePage:
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         """The page, or what a reader sees of it; nothing else is there."""
-        if request.headers.get("Host") not in (f"{LOOPBACK}:{self.port}", f"localhost:{self.port}"):
+        if str(request.headers.get("Host")).partition(":")[0] not in (LOOPBACK, "localhost"):
             request.send_error(403, "this page is for this machine only")
             return
         if request.path not in ("/", "/main"):

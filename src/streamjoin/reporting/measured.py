@@ -10,12 +10,13 @@ the sources, and when a micro-batch was over:
             arrival          micro-batch              latency of a row = ended - its arrival
 
 A row of a micro-batch came after the last look before it, evenly in between, and is in the sink when the micro-batch
-ends. Rows that may have lain there before are not counted: whoever tells of a micro-batch says so.
+ends. Micro-batches whose rows may have lain there before are left out: whoever tells of one says so, and why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -38,7 +39,8 @@ class MicroBatch:
     `unseen` is how long Spark had not looked at the sources before, None if that is not known, and `took` how long the
     micro-batch took; of several in a row what their rows saw on average. `figures` are by the join's name and the
     figure's: `("join-1", "lag", "0")`. `waiting` is what the sources say still lies there. `timed` is how many of the
-    rows `unseen` and `took` are about, None for all of them, or for none if `unseen` is not known.
+    rows `unseen` and `took` are about, None for all of them, or for none if `unseen` is not known. `left_out` counts
+    the micro-batches of which it is not known, by the reason.
     """
 
     first: int
@@ -51,6 +53,7 @@ class MicroBatch:
     figures: Mapping[tuple[str, ...], float]
     waiting: Mapping[str, float] = field(default_factory=dict)
     timed: float | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def number(self) -> int:
@@ -92,7 +95,36 @@ class MicroBatch:
             busy=self.busy + later.busy,
             figures={**later.figures, **added},
             timed=sum(rows),
+            left_out=left_out((self, later)),
         )
+
+
+def left_out(batches: Iterable[MicroBatch]) -> dict[str, int]:
+    """How many micro-batches have no latency, by the reason; the most frequent ones first.
+
+    >>> one = MicroBatch(7, 7, 10.0, 12.0, None, 2.0, 2.0, {}, left_out={"the first of a run": 1})
+    >>> left_out([one, one])
+    {'the first of a run': 2}
+    """
+    found = Counter[str]()
+    for batch in batches:
+        found.update(batch.left_out)
+    return dict(found.most_common())
+
+
+def lately(batches: Sequence[MicroBatch], seconds: float) -> tuple[Sequence[MicroBatch], float]:
+    """The micro-batches that ended in so many seconds before the last one did, and in how many seconds they came: more,
+    if the first of them had begun before; fewer, if there was nothing before.
+
+    >>> each = [MicroBatch(at, at, 100.0 * at, 100.0 * at + 30, 1.0, 30.0, 30.0, {}) for at in range(3)]
+    >>> [(len(some), length) for some, length in (lately(each, length) for length in (20, 60, 120, 999))]
+    [(1, 30.0), (1, 60.0), (2, 130.0), (3, 230.0)]
+    """
+    end = batches[-1].ended
+    some = [batch for batch in batches if batch.ended > end - seconds]
+    before = len(batches) - len(some)
+    start = max(batches[before - 1].ended, end - seconds) if before else some[0].began
+    return some, max(1e-3, end - min(start, some[0].began))
 
 
 def counts(key: tuple[str, ...]) -> bool:

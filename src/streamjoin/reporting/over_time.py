@@ -13,15 +13,18 @@ from streamjoin.reporting.measured import MicroBatch, few
 LATENCY: Final = (
     "An estimate, from a row's arrival to the end of the micro-batch that read it, when its results are in the sink. "
     "Spark does not tell when a row arrived: it is taken to have come after Spark's last look at the sources before, "
-    "any moment being as likely. Rows that may have waited in a backlog are left out: those of the first micro-batch "
-    "of a run, those after a micro-batch that did not read all, and all of a query that reads what is there, once. "
-    "Through Spark Connect an idle query looks more often than is known, and was quicker. Of very many micro-batches "
-    "neighbours are one, with the mean of their rows. Results that wait for order, or for an end, wait as long as the "
-    "plan says."
+    "any moment being as likely. Micro-batches whose rows may have waited longer are left out, and counted at the top: "
+    "the first of a run; one after another that left rows at a source, as the source says; one right after another "
+    "that took rows of a source with a limit which does not say what it left, as folders of files do not; and all of a "
+    "query that reads what is there, once. Through Spark Connect it is not known which sources have a limit, so any "
+    "may; and an idle query looks more often than is known, and was quicker. Of very many micro-batches neighbours are "
+    "one, with the mean of their rows. Results that wait for order, or for an end, wait as long as the plan says."
 )
 POINTS: Final = 300  # of a line: more cannot be seen, and a live page is sent again and again
 SHARES: Final = (0.5, 0.9, 0.99)
 STEPS: Final = ("pack", "read", "join", "write")
+# What sources say still lies there, with its unit.
+BACKLOGS: Final = {"files": "files not read yet", "offsets": "offsets not read yet, of the partition with most"}
 # With a unit of their own: the name of a time axis, by how many seconds it shows at most.
 CLOCKS: Final = ((600, 1, "seconds"), (36_000, 60, "minutes"), (864_000, 3600, "hours"), (float("inf"), 86_400, "days"))
 
@@ -164,9 +167,9 @@ def _rest(history: History) -> Iterator[Plot]:
     yield _plot(history, "Urgent rows", "share of the rows", history.own("urgent", "share", word="urgent"), words)
     words = "Since the progress of an input has moved last: with nothing but urgent rows it stands."
     yield _plot(history, "Progress that stands", "seconds", history.own("urgent", "standing"), words)
-    kinds = sorted({kind for batch in history.batches for kind in batch.waiting})
-    lines = [history.line(kind, partial(_waiting, kind)) for kind in kinds]
-    yield _plot(history, "Backlog of the sources", "not read yet", lines)
+    for kind in sorted({kind for batch in history.batches for kind in batch.waiting}):
+        lines = [history.line("", partial(_waiting, kind))]
+        yield _plot(history, f"Backlog of the sources: {kind}", BACKLOGS.get(kind, kind), lines)
     steps = [history.line(step, partial(_step, step)) for step in STEPS]
     words = "Seconds of tasks, which run side by side; packing includes waiting for Spark's rows."
     yield _plot(history, "Where the time goes", "seconds per micro-batch", steps, words)

@@ -26,7 +26,9 @@ class Html:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; columns of numbers are set to the right. Too wide ones are scrolled by themselves."""
+    """A table of texts, of which the first names its row; columns of numbers are set to the right. Too wide ones are
+    scrolled by themselves.
+    """
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -111,7 +113,8 @@ def _table(table: Table) -> str:
         return f"<tr>{''.join(told)}</tr>"
 
     body = "".join(cells("td", row) for row in rows)
-    return f'<div class="table"><table><thead>{cells("th", table.headings)}</thead><tbody>{body}</tbody></table></div>'
+    head = cells("th", table.headings)
+    return f'<div class="table"><table class="named"><thead>{head}</thead><tbody>{body}</tbody></table></div>'
 
 
 def _is_number(text: str) -> bool:

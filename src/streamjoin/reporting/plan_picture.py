@@ -81,7 +81,7 @@ def _beside(
 ) -> str:
     told, rows = _told(arrows), [[box for box in boxes if levels[box.name] == level] for level in set(levels.values())]
     rows = sorted(rows, key=lambda row: -levels[row[0].name])
-    width = max(len(row) for row in rows) * (WIDE + BETWEEN) + 20
+    width: float = max(len(row) for row in rows) * (WIDE + BETWEEN) + 20
     placed: dict[str, Placed] = {}
     top = 4.0
     for row in rows:
@@ -101,6 +101,7 @@ def _beside(
             f'marker-end="url(#arrow-wide)"/>'
         )
         drawn.append(_rate(start.middle + 7, start.bottom + 15, rates.get(arrow.channel)))
+        width = max(width, _right_of(start.middle + 7, rates.get(arrow.channel)))
     return _svg(placed, drawn, width, top - BELOW + 4, "arrow-wide", title)
 
 
@@ -114,7 +115,7 @@ def _below(boxes: Sequence[Box], arrows: Sequence[Arrow], rates: Mapping[int, st
         lines = _wrapped(by_name[name], told.get(name, ""), NARROW)
         placed[name] = Placed(by_name[name], lines, left, top, NARROW)
         top = placed[name].bottom + BELOW
-    drawn = []
+    drawn, width = [], left + NARROW + 4
     for arrow in arrows:
         start, end = placed[arrow.start], placed[arrow.end]
         if arrow in far:
@@ -125,7 +126,8 @@ def _below(boxes: Sequence[Box], arrows: Sequence[Arrow], rates: Mapping[int, st
             path = f"M{start.left + 14:.1f} {start.bottom:.1f} V{end.top - 5:.1f}"
         drawn.append(f'<path d="{path}" marker-end="url(#arrow-narrow)"/>')
         drawn.append(_rate(start.left + 24, start.bottom + 22, rates.get(arrow.channel)))
-    return _svg(placed, drawn, left + NARROW + 4, top - BELOW + 4, "arrow-narrow", title)
+        width = max(width, _right_of(start.left + 24, rates.get(arrow.channel)))
+    return _svg(placed, drawn, width, top - BELOW + 4, "arrow-narrow", title)
 
 
 def _feeders_first(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> list[str]:
@@ -147,6 +149,11 @@ def _feeders_first(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> list[str]:
 
 def _rate(left: float, top: float, rate: str | None) -> str:
     return "" if rate is None else f'<text class="rate" x="{left:.1f}" y="{top:.1f}">{escape(rate)}</text>'
+
+
+def _right_of(left: float, rate: str | None) -> float:
+    """Where a rate that begins there has surely ended."""
+    return left + LETTER * len(rate or "") + 4
 
 
 def _svg(

@@ -26,11 +26,16 @@ class ReportedPlan:
         """The stage of that number."""
         return next(stage for stage in self.plan.stages if stage.number == number)
 
-    def input_name(self, stage: int, number: int) -> str:
-        """What an input of a stage is called: like its source, or like the stage that it comes from."""
-        channel = self.stage(stage).inputs[number].channels[0].number
-        source = next((each for each in self.plan.sources if each.channel == channel), None)
-        return f"input {number}" if source is None else source.reading.label
+    def input_names(self, stage: int) -> list[str]:
+        """What the inputs of a stage are called: like their sources, with their number where two read the same one."""
+        labels = [self._source_label(each.channels[0].number) for each in self.stage(stage).inputs]
+        return [
+            f"input {number}" if label is None else f"{label}, input {number}" if labels.count(label) > 1 else label
+            for number, label in enumerate(labels)
+        ]
+
+    def _source_label(self, channel: int) -> str | None:
+        return next((each.reading.label for each in self.plan.sources if each.channel == channel), None)
 
 
 @dataclass(frozen=True)
@@ -72,10 +77,10 @@ class Report:
     def inputs(self) -> dict[tuple[str, int], str]:
         """What the inputs of stages are called, by the names of figures and the number of the input."""
         return {
-            (name, number): plan.input_name(stage, number)
+            (name, number): label
             for plan in self.plans
             for name, stage in plan.stages.items()
-            for number in range(len(plan.stage(stage).inputs))
+            for number, label in enumerate(plan.input_names(stage))
         }
 
     @property

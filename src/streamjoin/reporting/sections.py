@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Final
 
 from streamjoin.plan.explaining import explain_plan, parts_of
-from streamjoin.reporting.measured import latencies
+from streamjoin.reporting.measured import MicroBatch, lately, latencies, left_out
 from streamjoin.reporting.over_time import Names, plots_of
 from streamjoin.reporting.page import Html, Part, Section, Table
 from streamjoin.reporting.plan_picture import picture
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from streamjoin.reporting.report import Report, ReportedPlan
 
 ERROR_LETTERS: Final = 4000
+LATELY: Final = 60  # seconds: whoever looks at a running query wants to know how fast it is now
 
 
 def lead_of(report: Report) -> list[Part]:
@@ -41,7 +45,9 @@ def lead_of(report: Report) -> list[Part]:
     items = "".join(f"<li><b>{escape(value)}</b><span>{escape(what)}</span></li>" for value, what in tiles)
     parts.append(Html(f'<ul class="tiles">{items}</ul>'))
     began, ended = (datetime.fromtimestamp(each, UTC) for each in (first.began, last.ended))
-    parts.append(f"Micro-batches {first.first} to {last.last}, {began:%Y-%m-%d %H:%M:%S} to {ended:%H:%M:%S %Z}.")
+    day = "" if began.date() == ended.date() else f"{ended:%Y-%m-%d} "
+    parts.append(f"Micro-batches {first.first} to {last.last}, {began:%Y-%m-%d %H:%M:%S} to {day}{ended:%H:%M:%S %Z}.")
+    parts += _without_latency(report.batches)
     if report.held is not None:
         parts.append(f"Finished: {report.held:,} of the rows out had still been held, and are in no plot.")
     if first.first > 0:
@@ -49,11 +55,22 @@ def lead_of(report: Report) -> list[Part]:
     return parts
 
 
+def _without_latency(batches: Sequence[MicroBatch]) -> list[str]:
+    """Of how many micro-batches the latency is not known, and why."""
+    number, missing = sum(batch.number for batch in batches), left_out(batches)
+    if not missing:
+        return []
+    known, why = number - sum(missing.values()), ", ".join(f"{count:,} ({why})" for why, count in missing.items())
+    those = f"{known:,} of {number:,} micro-batches" if known else "no micro-batch"
+    return [f"Latency is known of {those}. Left out, because nobody knows how long their rows had waited: {why}."]
+
+
 def sections_of(report: Report) -> list[Section]:
     """Everything else: plans with rates, figures over time, settings."""
     sections = []
     if report.plans:
-        sections.append(Section("The plan", [_drawn(report, each) for each in report.plans]))
+        words = [_words_on_rates(report)] if report.batches else []
+        sections.append(Section("The plan", [*(_drawn(report, each) for each in report.plans), *words]))
     if report.batches:
         sections.append(
             Section("Over time", plots_of(report.batches, Names(report.labels, report.inputs), report.time_unit))
@@ -94,29 +111,74 @@ def _drawn(report: Report, reported: ReportedPlan) -> Html:
     boxes, arrows = parts_of(reported.plan)
     rates: dict[int, str] = {}
     if report.batches:
-        seconds = max(1e-3, report.batches[-1].ended - report.batches[0].began)
+        flow = Flow(report.batches, *_rated(report))
         for name, number in reported.stages.items():
             stage = reported.stage(number)
             told = ((name, "rows_of"), (name, "rows_on"))  # of sources, and between stages
             flows = {key for batch in report.batches for key in batch.figures if key[:2] in told}
-            rates |= {int(key[2]): _flow(_sum(report, key), seconds) for key in flows}
-            leaving = _sum(report, (name, "rows_out"))
+            rates |= {int(key[2]): flow.of(key) for key in flows}
+            leaving = (name, "rows_out")
             if stage.outlet.leaves != "passed on":
-                rates[stage.outlet.way.channel] = _flow(leaving, seconds)
-            elif leaving and len(reported.plan.sink.channels) == 1:  # a stage that decides tells its rows with this one
-                rates[reported.plan.sink.channels[0]] = _flow(leaving, seconds)
+                rates[stage.outlet.way.channel] = flow.of(leaving)
+            elif _sum(report.batches, leaving) and len(reported.plan.sink.channels) == 1:
+                # A stage that decides tells its rows with this one.
+                rates[reported.plan.sink.channels[0]] = flow.of(leaving)
     return Html(picture(boxes, arrows, rates))
 
 
-def _flow(rows: float, seconds: float) -> str:
+def _rated(report: Report) -> tuple[Sequence[MicroBatch], float]:
+    """The micro-batches whose rows are on the arrows per second, and in how many seconds they came: the last minute of
+    a query that runs, all of one that is over.
+    """
+    return lately(report.batches, LATELY if report.active else math.inf)
+
+
+def _words_on_rates(report: Report) -> str:
+    some, seconds = _rated(report)
+    number = sum(batch.number for batch in some)
+    when = (
+        f"over the last {seconds:,.0f} s before the last micro-batch was over"
+        if report.active
+        else f"on average over all of the {seconds:,.0f} s"
+    )
+    batches = f"{number:,} micro-batch" + ("" if number == 1 else "es")
+    return f"On the arrows: rows in all, and rows per second {when} ({batches})."
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What has flown by an arrow: in all micro-batches, and how fast in some of them, which took so many seconds."""
+
+    batches: Sequence[MicroBatch]
+    rated: Sequence[MicroBatch]
+    seconds: float
+
+    def of(self, key: tuple[str, ...]) -> str:
+        """The words on an arrow, by the figure that counts its rows."""
+        return _flow(_sum(self.batches, key), _sum(self.rated, key) / self.seconds)
+
+
+def _flow(rows: float, rate: float) -> str:
     """What has flown, and how fast.
 
-    >>> _flow(12_345, 10), _flow(3, 10)
-    ('12,345 rows, 1,234/s', '3 rows, 0.3/s')
+    >>> _flow(12_345, 1_234.5), _flow(3, 0.3), _flow(5_432_100_000, 1_000_000)
+    ('12,345 rows, 1,234/s', '3 rows, 0.3/s', '5.43G rows, 1.00M/s')
     """
-    rate = rows / seconds
-    return f"{rows:,.0f} rows, {rate:,.0f}/s" if rate >= 10 else f"{rows:,.0f} rows, {rate:.2g}/s"
+    return f"{in_short(rows)} rows, {in_short(rate) if rate >= 10 else f'{rate:.2g}'}/s"
 
 
-def _sum(report: Report, key: tuple[str, ...]) -> float:
-    return sum(batch.figures.get(key, 0.0) for batch in report.batches)
+def in_short(number: float) -> str:
+    """A number as it is below a million, and with three digits from there.
+
+    >>> in_short(999_999), in_short(1_000_000), in_short(45_600_000), in_short(999_999_999)
+    ('999,999', '1.00M', '45.6M', '1.00G')
+    """
+    if round(number) < 1_000_000:
+        return f"{number:,.0f}"
+    shorts = [(float(f"{number / size:.3g}"), unit) for size, unit in ((1e6, "M"), (1e9, "G"), (1e12, "T"))]
+    short, unit = next(((short, unit) for short, unit in shorts if short < 1000), shorts[-1])
+    return f"{short:#.3g}".rstrip(".") + unit
+
+
+def _sum(batches: Sequence[MicroBatch], key: tuple[str, ...]) -> float:
+    return sum(batch.figures.get(key, 0.0) for batch in batches)

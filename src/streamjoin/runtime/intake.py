@@ -31,13 +31,14 @@ from streamjoin.runtime.lateness import Complete, Lateness
 from streamjoin.runtime.packets import Packet, Report
 from streamjoin.runtime.placing import Partitioning
 from streamjoin.state import Batch, Ends, Snapshot
+from streamjoin.state.batch import with_columns
 
 # A column of whole rows. Names with this prefix are ours: a user's column that begins so is refused.
 HIDDEN: Final = "__sjh_"
 WHOLE: Final = HIDDEN + "whole"
 # Which rows a selection lets through. Others say how far a stream is, and count in a row window, but go no further.
 KEEP: Final = HIDDEN + "keep"
-# How urgent a row is.
+# How urgent a row is; also of late rows that are shown, if they are urgent.
 PRIORITY: Final = HIDDEN + "priority"
 # The number of a row in the order in which rows of a running stream came.
 ARRIVAL: Final = HIDDEN + "arrival"
@@ -235,7 +236,7 @@ class Intake:
         if policy == "fail":
             raise _late_row(channel, some)
         if policy == "output" and at_home.any():
-            shown = some.payload if whole is None else unfolded(whole.filter(pa.array(late)))
+            shown = _with_priority(some) if whole is None else unfolded(whole.filter(pa.array(late)))
             shown = shown.filter(pa.array(at_home))
             arrived.shown.append(Packet(self.bucket, channel.config.number, "late", shown))
         return batch if policy == "join" else batch.take(~late)
@@ -325,6 +326,11 @@ def unfolded(rows: pa.ChunkedArray) -> pa.Table:
     {'a': [1], 'b': ['x']}
     """
     return pa.Table.from_struct_array(rows)
+
+
+def _with_priority(late: Batch) -> pa.Table:
+    """Late rows to be shown. A column of theirs may have given way to the result's priority, so they bring it along."""
+    return late.payload if late.priority is None else with_columns(late.payload, **{PRIORITY: late.priority})
 
 
 def _late_row(channel: RunningChannel, late: Batch) -> LateRowError:

@@ -19,6 +19,7 @@ from streamjoin.algebra.interval import Times
 from streamjoin.algebra.policy import ADDED
 from streamjoin.operators import Results
 from streamjoin.runtime.elements import priorities
+from streamjoin.runtime.intake import PRIORITY
 
 INVALID_FLAG: Final = "_invalid"
 LATE_FLAG: Final = "_late"
@@ -92,9 +93,12 @@ class Shape:
 
     def assemble_marked(self, mark: Mark, channel: int, rows: pa.Table) -> pa.Table:
         """Late or invalid rows of a source as the user sees them: unjoined, without a validity, marked. They are no
-        change of the result.
+        change of the result. Late ones have their own priority; that of an invalid one is not known.
         """
         known: dict[str, Any] = {flag: pa.array(np.full(rows.num_rows, flag == FLAGS[mark])) for flag in self.flags}
+        if self.priority is not None and self.flags and mark == "late":
+            own = rows[PRIORITY] if PRIORITY in rows.column_names else pa.array(np.zeros(rows.num_rows, np.int64))
+            known[self.priority] = own
         for each in self.marked:
             if each.mark == mark and channel in each.channels:
                 known[each.name] = _folded(rows).cast(each.type)

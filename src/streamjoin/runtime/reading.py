@@ -63,10 +63,10 @@ class Reading:
             if self.invalid == "fail" and invalid.num_rows:
                 raise self._invalid_row(invalid)
             table, ts, te = table.filter(pa.array(valid)).combine_chunks(), ts[valid], te[valid]
-        return Read(Results(table, ts, te, priority=self._priority(table)), invalid)
+        return Read(Results(table, ts, te, priority=self.priorities(table)), invalid)
 
-    def _priority(self, table: pa.Table) -> Priorities | None:
-        """How urgent rows are; NULL or negative is not."""
+    def priorities(self, table: pa.Table) -> Priorities | None:
+        """How urgent rows are, NULL or negative is not; None where none is."""
         if self.priority is None:
             return None
         values = pc.fill_null(table[self.priority].cast(pa.int64()), 0)

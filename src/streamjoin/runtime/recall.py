@@ -147,11 +147,12 @@ class Both:
         self.counts, self.heard, self.settled = [[], []], False, 0
 
     def figures(self) -> dict[str, int]:
-        """What it aims at, what it expects to reach, and of each input its slack, how long its rows are kept, and how
-        late those of the last micro-batch were; shares in millionths.
+        """What it aims at, what it expects to reach, if that is known, and of each input its slack, how long its rows
+        are kept, and how late those of the last micro-batch were; shares in millionths.
         """
-        aim, expected = self.recall.config.aim.target, self.recall.controller.predicted
-        told = {"target_ppm": round(aim * 1e6), "recall_ppm": round(expected * 1e6)}
+        told, expected = {"target_ppm": round(self.recall.config.aim.target * 1e6)}, self.recall.expected
+        if expected is not None:
+            told["recall_ppm"] = round(expected * 1e6)
         slack, windows = self.recall.slack, self.recall.config.windows
         for number, last in enumerate(self.last):
             # A row is kept until the progress of the other input reaches its end.

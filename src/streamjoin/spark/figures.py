@@ -17,10 +17,11 @@ Sources that no stage reads, as in a query that keeps nothing, have figures of t
     pages_read, pages_written           pages of runs that do not fit into memory
     progress, lag                       per input: how far it is (time stamps in UTC), and how far (seconds, or days, or
                                         whatever an integer counts) that is behind the newest row of any input
-    recall                              with a recall target: the `target`, the recall that is `expected`, and per
-                                        input its `slack`, the rows that are kept of it (`kept_rows`) and how long
-                                        (`kept_for`), the `delay` of the micro-batch's rows (p50, p90, p99, max) and
-                                        those that came `late`, see `runtime.recall_figures`; times in units as for lag
+    recall                              with a recall target: the `target`, the recall that is `expected` (None while
+                                        too little is known), and per input its `slack`, the rows that are kept of it
+                                        (`kept_rows`) and how long (`kept_for`), the `delay` of the micro-batch's rows
+                                        (p50, p90, p99, max) and those that came `late`, see `runtime.recall_figures`;
+                                        times in units as for lag
     probing                             of joins of many inputs, one after the other: how many rows of an input `asked`
                                         each other one and what they `found`, rows of tables with a column for each; the
                                         `order` in which an input's rows asked the others, first to last; and how often
@@ -247,9 +248,10 @@ def _recall(known: Callable[[str], Any], axis: str | None) -> dict[str, Any]:
         return [_duration(known(f"{name}_{number}"), axis) for number in (0, 1)]
 
     delay = {name: lasting(f"delay_{name}") for name in QUANTILES}
+    expected = known("recall_ppm")
     return {
         "target": known("target_ppm") / 1e6,
-        "expected": known("recall_ppm") / 1e6,
+        "expected": None if expected is None else expected / 1e6,
         "slack": lasting("slack"),
         "kept_for": lasting("kept_for"),
         KEPT: [known(f"{KEPT}_{number}") for number in (0, 1)],

@@ -1,10 +1,15 @@
-"""A frame knows the call that made it: by an id in the metadata of its columns, which survives filter and select."""
+"""A frame knows the call that made it: by a mark in the metadata of its columns, which survives filter and select.
+
+Spark writes metadata into Parquet files too, and reads it with their columns. So no two calls have the same mark, in
+whichever programs they are: one that reads a mark of another program must not take it for a call of its own.
+"""
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import uuid4
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -19,14 +24,14 @@ from streamjoin.plan.relation import Query, Relation
 from streamjoin.spark.told import is_connect, knowing
 from streamjoin.spark.typing import spark_type
 
-_KEY: Final = "streamjoin.plan"
+_KEY: Final = "streamjoin.call"  # not "streamjoin.plan": files have kept numbers under that name
 _COLUMN: Final = "streamjoin.column"
 PRIORITY: Final = "streamjoin.priority"  # of the column that says how urgent rows are
+WATERMARK: Final = "spark.watermarkDelayMs"  # Spark's own
 _CALL: Final = "_streamjoin_call"
 _STREAMING: Final = "_streamjoin_streaming"
 PLANS_KEPT: Final = 1000  # a long session makes many frames, and only the last few are ever explained
-_plans: dict[int, CallPlan] = {}
-_ids = itertools.count(1)
+_plans: dict[str, CallPlan] = {}  # by their mark
 _stages: dict[str, tuple[PhysicalPlan, int | None]] = {}  # by the name of their figures
 
 
@@ -48,16 +53,17 @@ class CallPlan:
 
 
 def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataFrame:
-    """The frame, with its plan's id in the metadata of its columns.
+    """The frame, with its plan's mark in the metadata of its columns.
 
     The name of a streaming call is with this very frame only: whatever is made from it is no longer its result.
     """
-    number = next(_ids)
-    _plans[number] = plan
-    _plans.pop(number - PLANS_KEPT, None)
+    mark = uuid4().hex
+    _plans[mark] = plan
+    if len(_plans) > PLANS_KEPT:
+        _plans.pop(next(iter(_plans)))
     schema = StructType([
         StructField(
-            each.name, spark_type(each.type), metadata={_KEY: number, _COLUMN: each.name, **_urgent(plan, each.name)}
+            each.name, spark_type(each.type), metadata={_KEY: mark, _COLUMN: each.name, **_urgent(plan, each.name)}
         )
         for each in plan.plan.sink.fields
     ])  # fmt: skip
@@ -65,7 +71,7 @@ def remember(frame: DataFrame, plan: CallPlan, call: str | None = None) -> DataF
     marked: Any = knowing(frame.select(*columns), schema)
     marked.__dict__ |= {_CALL: call, _STREAMING: plan.plan.streaming}
     if is_connect(frame.sparkSession):
-        marked._plan.__dict__[_KEY] = number
+        marked._plan.__dict__[_KEY] = mark
     return marked  # type: ignore[no-any-return]
 
 
@@ -105,6 +111,20 @@ def has_urgent_rows(schema: StructType) -> bool:
     return priority_column(schema) is not None or any(plan is not None and plan.prioritised for plan in plans)
 
 
+def of_several(columns: Sequence[StructField]) -> dict[str, Any]:
+    """What is known of a column with the rows of all these, whose first Spark's union takes it from.
+
+    How late rows are is known if all say the same. If not, the call that the first comes from is still known, which may
+    have timers, but the column is none of its.
+    """
+    known, *others = (dict(each.metadata or {}) for each in columns)
+    if _KEY in known and any(each.get(name) != known[name] for each in others for name in (_KEY, _COLUMN)):
+        known[_COLUMN] = ""
+    if any(each.get(WATERMARK) != known.get(WATERMARK) for each in others):
+        known.pop(WATERMARK, None)
+    return known
+
+
 def made_by(frame: DataFrame) -> str | None:
     """The name of the streaming call that returned this very frame."""
     name: str | None = frame.__dict__.get(_CALL)
@@ -123,8 +143,8 @@ def name_in_plan(column: StructField) -> str:
 
 
 def plan_by_mark(column: StructField) -> CallPlan | None:
-    """The plan whose id a column carries; None when it carries none."""
-    return _plans.get((column.metadata or {}).get(_KEY, 0))
+    """The plan whose mark a column carries; None when it carries none, or one of another program."""
+    return _plans.get((column.metadata or {}).get(_KEY, ""))
 
 
 def plan_if_any(frame: DataFrame) -> CallPlan | None:
@@ -142,7 +162,7 @@ def _plan_below(frame: DataFrame) -> CallPlan | None:
     connect = is_connect(frame.sparkSession)
     level = [any_frame._plan if connect else any_frame._jdf.queryExecution().analyzed()]
     while level:
-        found = (_plans.get(number) for node in level for number in (_marks if connect else _marks_of_java)(node))
+        found = (_plans.get(mark) for node in level for mark in (_marks if connect else _marks_of_java)(node))
         plan = next((each for each in found if each is not None), None)
         if plan is not None:
             return plan
@@ -150,7 +170,7 @@ def _plan_below(frame: DataFrame) -> CallPlan | None:
     return None
 
 
-def _marks(node: Any) -> list[int]:
+def _marks(node: Any) -> list[str]:
     return [node.__dict__[_KEY]] if _KEY in node.__dict__ else []
 
 
@@ -160,10 +180,10 @@ def _children(node: Any) -> list[Any]:
     return [each for each in held if hasattr(each, "_plan_id_with_rel")]
 
 
-def _marks_of_java(node: Any) -> list[int]:
+def _marks_of_java(node: Any) -> list[str]:
     columns = node.output()
     metadata = [columns.apply(at).metadata() for at in range(columns.size())]
-    return [each.getLong(_KEY) for each in metadata if each.contains(_KEY)]
+    return [each.getString(_KEY) for each in metadata if each.contains(_KEY)]
 
 
 def _children_of_java(node: Any) -> list[Any]:

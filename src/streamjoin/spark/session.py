@@ -137,7 +137,7 @@ def tasks_at_once(context: SparkContext, patience: float = 30) -> int:
     >>> tasks_at_once(session().sparkContext) >= 1
     True
     """
-    conf = context.getConf()
+    conf = context._conf  # the settings themselves: getConf() asks the JVM for a copy of each, in 16 ms
     each = int(conf.get("spark.task.cpus", "1") or 1)
     if str(context.master).startswith("local"):
         return max(1, context.defaultParallelism // each)

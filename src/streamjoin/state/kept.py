@@ -52,10 +52,15 @@ class Kept:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows, of whom they met, and of what finds those that expire and those whose ends are learned."""
+        """Bytes of the rows, of whom they met, and of what finds those that expire and those whose ends are learned.
+
+        Rows in a store count with what they have there: without it the rest is what is in memory, and never less than
+        nothing.
+        """
         found = 0 if self.expiry is None else self.expiry.nbytes + self.index.nbytes
         noted = 0 if self.meetings is None else self.meetings.nbytes
-        return self.run.rows.nbytes + found + noted
+        rows = self.run.stored.nbytes if isinstance(self.run, SpilledRun) else self.run.rows.nbytes
+        return rows + found + noted
 
     def ensure_whole(self) -> None:
         """An error where the run lies in files that have been cut: for whoever is about to look at its rows."""

@@ -5,10 +5,11 @@
     run.read(first, behind)              the rows of some neighbouring pages
     run.take(positions)                  some rows, wherever they lie
     run.delete()                         the run is not needed any more
+    store.find(id, page_rows)            a run that somebody else has written, in pages of so many rows
 
 Two stores: in this process's memory, and in files of a folder, by way of the stores that sweep areas use. A page is the
-unit in which accesses are counted. What is in a store can be made again from what Spark's state holds, so a store keeps
-nothing for a restart.
+unit in which accesses are counted. What is in a store can be made again from what Spark's state holds: whoever goes on
+with a state elsewhere looks for its runs, and makes those again that are not there.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class PagedRun(ABC):
     rows: int
     page_rows: int
     nbytes: int
+    id: str | None = None  # by which others find it
 
     @property
     def pages(self) -> int:
@@ -95,8 +97,12 @@ class PageStore(ABC):
     def writer(self, page_rows: int, most_rows: int) -> PageWriter:
         """A new run, of at most so many rows."""
 
-    def clear(self) -> None:
-        """Nothing that is here is needed: somebody else may have left it."""
+    def find(self, run_id: str, page_rows: int) -> PagedRun | None:
+        """A run that is here already; None where it is not, or not all of it."""
+        return None
+
+    def keep_only(self, ids: set[str]) -> None:
+        """Nothing else that is here is needed: somebody else may have left it."""
         return
 
     def write(self, batch: Batch, page_rows: int) -> PagedRun:
@@ -170,7 +176,7 @@ class RunInFiles(PagedRun):
 
     def __init__(self, store: FileStore, stored: StoredRun, page_rows: int) -> None:
         self.store, self.stored, self.page_rows = store, stored, page_rows
-        self.rows, self.nbytes = len(stored), stored.nbytes
+        self.rows, self.nbytes, self.id = len(stored), stored.nbytes, stored.id
 
     def read(self, first: int, behind: int) -> Batch:
         rows = self.stored.pages(first, min(behind, self.pages))
@@ -247,5 +253,10 @@ class FilePages(PageStore):
     def writer(self, page_rows: int, most_rows: int) -> PageWriter:
         return WriterInFiles(FileStore(page_rows=page_rows, folder=self.folder), page_rows, most_rows)
 
-    def clear(self) -> None:
-        FileStore(folder=self.folder).keep_only(set())
+    def find(self, run_id: str, page_rows: int) -> PagedRun | None:
+        store = FileStore(page_rows=page_rows, folder=self.folder)
+        stored = store.find(run_id)
+        return None if stored is None else RunInFiles(store, stored, page_rows)
+
+    def keep_only(self, ids: set[str]) -> None:
+        FileStore(folder=self.folder).keep_only(ids)

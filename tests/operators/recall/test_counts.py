@@ -40,6 +40,39 @@ def test_many_rows_are_counted_as_few_are(monkeypatch: pytest.MonkeyPatch) -> No
     assert table.bits < 10
 
 
+@pytest.mark.parametrize("far", [[0], [0, 2**61], [10**12 + 3600 * 10**6], [0] * 200, [-(10**9), 5 * 10**15, 0] * 7])
+def test_a_few_rows_far_from_the_others_change_nothing_for_these(far: list[int]) -> None:
+    """A device without a clock sends time 0: the cells and classes of all other rows are those that they have alone."""
+    rng = np.random.default_rng(4)
+    keys, ts = rng.integers(0, 40, 90_000), 10**12 + rng.integers(0, 10**7, 90_000)
+    alone = counted(keys, ts, width=10**5, bits=16, most=1 << 12)
+    places = rng.integers(0, len(ts), len(far))
+    with_far = counted(
+        np.insert(keys, places, 7), np.insert(ts, places, np.array(far)), width=10**5, bits=16, most=1 << 12
+    )
+    assert (with_far.width, with_far.bits) == (alone.width, alone.bits)
+    assert with_far.total == 90_000 + len(far)
+    near = with_far._some((with_far.cell >= alone.first) & (with_far.cell <= alone.last))
+    assert same(near, alone)
+
+
+def test_two_dense_stretches_far_apart_are_both_counted_in_detail() -> None:
+    rng = np.random.default_rng(5)
+    keys = rng.integers(0, 8, 200_000)
+    ts = rng.integers(0, 10**6, 200_000) + rng.choice([0, 10**13], 200_000)
+    table = counted(keys, ts, width=10**4, bits=16, most=1 << 12)
+    assert (table.width, table.total) == (10**4, 200_000)
+    assert table.classes == 8
+
+
+def test_rows_spread_wider_than_any_table_get_wider_cells() -> None:
+    rng = np.random.default_rng(6)
+    ts = rng.integers(0, 10**12, 70_000)
+    table = counted(np.zeros(70_000, np.int64), ts, width=1, bits=16)
+    assert table.total == 70_000
+    assert 10**12 // table.width <= 8 * module.PLACES
+
+
 def test_fewer_classes_and_wider_cells_commute() -> None:
     counts = drawn(800, 40, 900)
     assert same(counts.with_bits(3).with_width(20), counts.with_width(20).with_bits(3))

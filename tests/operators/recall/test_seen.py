@@ -23,6 +23,7 @@ def filled(most: int, rows: int = 60, keys: int = 50, until: int = 20_000) -> tu
         alike.learn(news, others, (40, 40), [part.bits for _, part in seen.parts])
         seen.add(news)
         seen.forget(start + 100, 15_000)
+        seen.fit(start + 100)
         assert sum(len(part) for _, part in seen.parts) <= most
     return seen, alike
 

@@ -27,6 +27,7 @@ from streamjoin.operators.pmj.sides import Side
 from streamjoin.state import Batch, Matching, Run
 from streamjoin.state.batch import RESERVED_PREFIX, Indices
 from streamjoin.state.reaching import Key
+from streamjoin.state.stores.private import make_private
 from streamjoin.state.stores.trouble import full
 
 Columns = tuple[Indices, Indices, npt.NDArray[Any]]
@@ -133,7 +134,7 @@ class RunWriter:
         begun, size = self.ends[-1], PAGES_GATHERED * self.page_rows
         try:
             if self.file is None:
-                self.folder.mkdir(parents=True, exist_ok=True)
+                make_private(self.folder)
                 self.file = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115 - closed with the run
             for start in range(0, len(side), size):
                 self._write(side.part(start, min(start + size, len(side))).to_table())

@@ -22,6 +22,7 @@ import base64
 import uuid
 import zlib
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -30,7 +31,7 @@ import numpy as np
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import cheapest_step
 from streamjoin.operators.recall.counts import Floats
-from streamjoin.operators.recall.needs import ladder, tails
+from streamjoin.operators.recall.needs import ladder, lost_at, tails
 from streamjoin.operators.recall.whole_periods import variance_of_periods
 from streamjoin.state import Blobs, Snapshot
 
@@ -101,7 +102,6 @@ class Controller:
         self.decided: int | None = None  # T of the last decision
         self.slack = np.full(2, aim.longest if aim.target >= 1 else 0, np.int64)
         self.most = np.zeros(2, np.int64)  # the smallest slack that would have lost nothing so far, by its place
-        self.predicted = 1.0
 
     def hear(self, now: int, needs: Floats, pairs: float, lost: float, rows: Floats) -> Times:
         """A micro-batch is over, and `T` is `now`. Both slacks."""
@@ -119,8 +119,15 @@ class Controller:
             self.most[number] = max(self.most[number], found[-1] + 1 if len(found) else 0)
         if 0 < aim.target < 1:
             self._adapt(now)
-        held = aim.initial if now - self.first < 2 * aim.initial and aim.target > 0 else 0
-        return np.minimum(np.maximum(self.slack, held), aim.longest)
+        self._forget(now)
+        return self.held
+
+    @property
+    def held(self) -> Times:
+        """Both slacks, with the one to begin with: as long as that is held, and before `T` is known."""
+        aim = self.aim
+        begins = self.first is None or self.now is None or self.now - self.first < 2 * aim.initial
+        return np.minimum(np.maximum(self.slack, aim.initial if begins and aim.target > 0 else 0), aim.longest)
 
     def _adapt(self, now: int) -> None:
         aim = self.aim
@@ -130,11 +137,30 @@ class Controller:
         elif self.decided is None or now // aim.interval > self.decided // aim.interval:
             self.decided, self.slack = now, self._choose(now)
 
+    def _forget(self, now: int) -> None:
+        """Groups that are older than anything looks back."""
+        far = max(MEMORY * self.aim.period, REACH * int(self.slack.max()))
+        while len(self.groups) > 1 and self.groups[1].begin < now - far:
+            self.groups.popleft()
+
+    def expected(self, slack: Sequence[int]) -> float | None:
+        """The share of the pairs that is found with these slacks, by what was heard lately; None while too little was:
+        in the first sixth of a period, and without pairs. It decides nothing, and is told with every target.
+        """
+        if self.first is None or self.now is None or (self.now - self.first) * START < self.aim.period:
+            return None
+        since = self.now - max(self.aim.period, REACH * max(slack))
+        recent = [each for each in self.groups if each.begin >= since] or list(self.groups)[-1:]
+        pairs = sum(each.pairs for each in recent)
+        if pairs <= 0:
+            return None
+        needs = np.sum([each.needs for each in recent], axis=0)
+        lost = sum(lost_at(each, one, self.edges) for each, one in zip(needs, slack, strict=True))
+        return max(0.0, 1 - lost / pairs)
+
     def _choose(self, now: int) -> Times:
         aim = self.aim
         far, memory = max(aim.period, REACH * int(self.slack.max())), MEMORY * aim.period
-        while len(self.groups) > 1 and self.groups[1].begin < now - max(memory, far):
-            self.groups.popleft()
         debt = sum(each.lost - (1 - aim.target) * each.pairs for each in self.groups if each.begin >= now - memory)
         recent = [each for each in self.groups if each.begin >= now - far] or [self.groups[-1]]
         pairs = np.array([each.pairs for each in recent])
@@ -151,7 +177,6 @@ class Controller:
         if steady is not None:
             other = cheapest(steady[0] * wanted, steady[1], budget, cost, self.edges)
             at = min(at, other, key=lambda each: float(cost @ self.edges[list(each)]))
-        self.predicted = float(1 - share[0, at[0]] - share[1, at[1]])
         return self.edges[list(at)]
 
     def _steady(self, recent: Floats, since: int) -> tuple[Floats, Floats] | None:
@@ -174,22 +199,30 @@ class Controller:
 
     def snapshot(self, name: str) -> Snapshot:
         """To be stored. Groups that are over do not change any more: each is written once."""
-        numbers = [self.first, self.now, self.decided, self.slack.tolist(), self.most.tolist(), self.predicted]
+        # Versions before read a sixth number, the recall that was expected: now it follows from the others.
+        numbers = [self.first, self.now, self.decided, self.slack.tolist(), self.most.tolist(), 1.0]
         over = list(self.groups)[:-1]
         last = [base64.b64encode(group.to_bytes()).decode() for group in list(self.groups)[-1:]]
         blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in over})
-        return Snapshot({"numbers": numbers, "groups": [group.name for group in over], "last": last}, blobs)
+        names, steps = [group.name for group in over], [self.aim.step, self.aim.longest]
+        return Snapshot({"numbers": numbers, "groups": names, "last": last, "ladder": steps}, blobs)
 
     def restore(self, name: str, stored: Snapshot) -> None:
-        """The inverse of `snapshot`. With other slacks to choose from (another aim) what was learned is forgotten."""
+        """The inverse of `snapshot`. With other slacks to choose from (another aim) what was learned is forgotten, but
+        not the slack: it goes on from there. A target of 0 or 1 does not choose, and has its own at once.
+        """
         kept, blobs = stored.manifest, stored.blobs
         groups = [replace(Group.from_bytes(blobs[f"{name}/{each}"]), name=each) for each in kept["groups"]]
         groups += [Group.from_bytes(base64.b64decode(text)) for text in kept["last"]]
-        self.first, self.now, self.decided, slack, most, self.predicted = kept["numbers"]
-        if any(group.needs.shape[1] != len(self.edges) for group in groups):
+        self.first, self.now, self.decided, slack, most = kept["numbers"][:5]
+        # Before it was stored what ladder the groups are by, only its length could tell.
+        step, longest = kept.get("ladder", [self.aim.step, self.aim.longest])
+        same = (step, longest) == (self.aim.step, self.aim.longest)
+        if not same or any(group.needs.shape[1] != len(self.edges) for group in groups):
             groups, most = [], [0, 0]
         self.groups, self.most = deque(groups), np.array(most, np.int64)
-        self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
+        if 0 < self.aim.target < 1:
+            self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
 
 
 def variance(loss: Floats, pairs: Floats, share: Floats, periods: float) -> Floats:

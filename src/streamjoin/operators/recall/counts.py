@@ -30,6 +30,12 @@ PLACES: Final = 1 << 18
 # Rows that are looked at to see how many classes there are; and how many times too many are left to be counted.
 SAMPLE: Final = 1 << 12
 MANY_TIMES: Final = 2
+# The table is of a stretch of time. A short one (a part of all places) must have nearly all rows of a sample, the
+# longest this part of them, or its cells become wider; rows outside are counted apart.
+SHORT: Final = 1 << 8
+LONGER: Final = 4
+NEARLY_ALL: Final = 1 - 1 / 1024
+ENOUGH_ROWS: Final = 0.25
 _COLUMNS: Final = 3
 # Where the width of cells stood when all columns were stored in eight bytes.
 _NARROW: Final = 0
@@ -190,14 +196,45 @@ def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREV
     """The counts of rows with these codes of keys and time stamps.
 
     Many rows are counted in fewer classes, or wider cells, if the table of them would be large, or has more entries
-    than `most`.
+    than `most`. A few that are far from the others do not make it large: they are counted apart.
     """
     if len(ts) < MANY_ROWS:
         cls = hash_integers(group) & ((1 << bits) - 1) if bits else np.zeros(len(ts), np.int64)
         return _grouped(width, bits, cls, ts // width, np.ones(len(ts), np.int64))
     earliest, latest = int(ts.min()), int(ts.max())
-    while (span := latest // width - earliest // width + 1) > PLACES:
-        width *= 2
+    if latest // width - earliest // width >= PLACES // SHORT:
+        width, begin, end = _stretch(ts, width)
+        inside = (ts >= begin) & (ts < end)
+        if not inside.all():
+            parts = [(group[some], ts[some]) for some in (inside, ~inside)]
+            return together([counted(*part, width=width, bits=bits, most=most) for part in parts])
+    return _in_a_table(group, ts, (earliest, latest), width, bits, most)
+
+
+def _stretch(ts: Times, width: int) -> tuple[int, int, int]:
+    """Of time, where most rows lie, by some of them: the width of cells, its begin and its end. In so many cells that a
+    table has places for them; with wider ones if rows lie too far apart for that.
+    """
+    cells, length = np.sort(ts[:: -(-len(ts) // SAMPLE)] // width), max(1, PLACES // SHORT)
+    while True:
+        reached = np.searchsorted(cells, cells + length)
+        rows = reached - np.arange(len(cells))
+        at = int(np.argmax(rows))
+        if rows[at] >= (NEARLY_ALL if length < PLACES else ENOUGH_ROWS) * len(cells):
+            # A sample has not the very first row, nor the last.
+            before = (length - 1 - int(cells[reached[at] - 1] - cells[at])) // 2
+            begin = (int(cells[at]) - before) * width
+            return width, begin, begin + length * width
+        if length < PLACES:
+            length = min(PLACES, LONGER * length)
+        else:
+            width, cells = 2 * width, cells // 2
+
+
+def _in_a_table(group: Times, ts: Times, ends: tuple[int, int], width: int, bits: int, most: int) -> Counts:
+    """The counts of rows between two times, whose cells fit."""
+    earliest, latest = ends
+    span = latest // width - earliest // width + 1
     base, bits = earliest // width, min(bits, (PLACES // span).bit_length() - 1)
     table = count_cells(group, ts, width, base, (span, 1 << _useful(group, bits, most // span)))
     bits = table.shape[1].bit_length() - 1

@@ -84,14 +84,17 @@ class RunningRecall:
         )
         before, self.largest = self.largest, [max(pair) for pair in zip(self.largest, largest, strict=True)]
         now = min(self.largest)
-        if now == NEVER:
-            return
-        slack = self.controller.hear(now, met.needs, met.pairs, lost, met.rows)
-        for number in (0, 1):
+        # An input is as far as its own rows say, also while the other one has none: that one may be idle.
+        slack = self.controller.hear(now, met.needs, met.pairs, lost, met.rows) if now > NEVER else self.controller.held
+        # A partner of a row that is as late as can be ends this long before the largest time stamp.
+        reach = self.config.aim.longest + sum(map(abs, self.config.windows))
+        for number, seen in enumerate(self.seen):
+            if self.largest[number] == NEVER:
+                continue
             self._promise(number, int(slack[number]), before[number])
-            # A partner of a row that is as late as can be ends this long before the largest time stamp.
-            reach = self.config.aim.longest + sum(map(abs, self.config.windows))
-            self.seen[number].forget(now, reach)
+            if now > NEVER:
+                seen.forget(now, reach)
+            seen.fit(now if now > NEVER else self.largest[number])
 
     def _windows(self, number: int) -> tuple[int, int]:
         return self.config.windows[number], self.config.windows[1 - number]
@@ -109,6 +112,11 @@ class RunningRecall:
         pairs = zip(self.largest, self.promised, strict=True)
         return [0 if promised == NEVER else largest - promised for largest, promised in pairs]
 
+    @property
+    def expected(self) -> float | None:
+        """The share of the results that is found with these slacks; None where it is not known yet."""
+        return self.controller.expected(self.slack)
+
     def snapshot(self) -> Snapshot:
         """To be stored."""
         parts = [self.controller.snapshot("groups"), *(each.snapshot(str(at)) for at, each in enumerate(self.seen))]
@@ -122,7 +130,7 @@ class RunningRecall:
 
     def restore(self, stored: Snapshot) -> None:
         """The inverse of `snapshot`."""
-        self.largest, self.promised = stored.manifest["times"]
+        self.largest, self.promised = map(list, stored.manifest["times"])
         self.alike.restore(stored.manifest["alike"])
         controller, *seen = [Snapshot(manifest, stored.blobs) for manifest in stored.manifest["parts"]]
         self.controller.restore("groups", controller)

@@ -82,16 +82,16 @@ class Seen:
         self.parts.append((uuid.uuid4().hex, counts))
 
     def forget(self, now: int, reach: int) -> None:
-        """What is older than `reach` is not asked for any more; and there is room for so many entries only.
-
-        A part goes, or is written anew, when half of it is past.
-        """
+        """What is older than `reach` is not asked for any more: a part goes, or is written anew, when half is past."""
         for name, part in list(self.parts):
             past = (now - reach) // part.width - 1  # the last cell that is
             if part.first <= past and part.middle <= past:
                 recent = part.since(now - reach)
                 at = [each for each, _ in self.parts].index(name)
                 self.parts[at : at + 1] = [(uuid.uuid4().hex, recent)] if len(recent) else []
+
+    def fit(self, now: int) -> None:
+        """There is room for so many entries only."""
         while sum(len(part) for _, part in self.parts) > self.most:
             self._shorten(now)
 

@@ -2,9 +2,11 @@
 
     rows<input>/<part>    rows, as they were when they were first stored
 
-Pages are not saved. Whoever restores a tree makes each run again: it sorts the parts, leaves behind what the run's last
-merge left behind, and merges them. A merge that was under way is begun again and taken as many steps as it had come,
-before anything else happens: then it stands where it stood, page by page, with the results found so far.
+Pages are not saved. Whoever restores a tree on the same host finds its runs in files, by their ids. A run that is not
+there, or whose pages are too large or too small for the memory that there is now, is made again: parts are sorted, what
+the run's last merge left behind is left behind, and they are merged. A merge that was under way is begun again and
+taken as many steps as it had come, before anything else happens: then it stands where it stood, page by page, with the
+results found so far.
 
 Law: with the memory that it had, a merge stands at the same page and row of every run. Otherwise a micro-batch that is
 run again could give other rows, so that is an error. With another memory a step takes another portion.
@@ -14,6 +16,8 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from streamjoin.errors import SnapshotError
 from streamjoin.operators.tpmj.groups import Group, Parts, RowsOfParts, StoredRun, labelled
@@ -39,10 +43,13 @@ def tree_snapshot(tree: Tree) -> Snapshot:
             makers |= {
                 blob_name(number, part): partial(_part_bytes, rows, label) for label, part in enumerate(run.parts.names)
             }
-            runs.append({
+            entry = {
                 "parts": list(run.parts.names), "stored": list(run.parts.stored), "rows": run.rows,
                 "width": run.width, "page_rows": run.pages.page_rows,
-            })  # fmt: skip
+            }  # fmt: skip
+            if run.pages.id is not None:
+                entry |= {"id": run.pages.id, "part_of": run.parts.of.tolist()}
+            runs.append(entry)
         groups.append({"e": group.e, "cut": group.cut, "level": group.level, "runs": runs})
     merge = None
     if tree.merge is not None:
@@ -68,10 +75,15 @@ def restore_tree(tree: Tree, snapshot: Snapshot) -> None:
     manifest = snapshot.manifest
     tree.s, tree.credit, tree.load = manifest["s"], manifest["credit"], manifest["load"]
     tree.redoing = True
-    tree.store.clear()  # files of whoever ran the bucket before
+    found = {run["id"]: _found(tree, run) for entry in manifest["groups"] for run in entry["runs"] if "id" in run}
+    # Other files are of whoever ran the bucket before.
+    tree.store.keep_only({name for name, run in found.items() if run is not None})
     tree.groups = []
     for entry in manifest["groups"]:
-        runs = tuple(_remade(tree, number, run, entry["cut"], snapshot) for number, run in enumerate(entry["runs"]))
+        runs = tuple(
+            found.get(run.get("id")) or _remade(tree, number, run, entry["cut"], snapshot)
+            for number, run in enumerate(entry["runs"])
+        )
         tree.groups.append(Group(runs, entry["e"], entry["cut"], entry["level"]))
     tree.merge = None
     if manifest["merge"] is not None:
@@ -100,6 +112,20 @@ def _check_place(tree: Tree, manifest: dict[str, Any]) -> None:
             f"input, page and row of its runs are {_positions(tree.merge)} instead of {saved['positions']}",
             hint="go on with the version of streamjoin that it was saved by, or begin anew, with another checkpoint",
         )
+
+
+def _found(tree: Tree, entry: dict[str, Any]) -> StoredRun | None:
+    """A run as it lies in files of this host; None where it does not, or in pages of another size than they have now.
+
+    Its rows have the labels with which they were written, so it is said again which part each of these is in.
+    """
+    width = entry["width"]
+    if entry["page_rows"] != tree.page_rows(width):
+        return None
+    pages = tree.store.find(entry["id"], entry["page_rows"])
+    if pages is None or pages.rows != entry["rows"]:
+        return None
+    return StoredRun(pages, Parts(tuple(entry["parts"]), tuple(entry["stored"]), np.array(entry["part_of"])), width)
 
 
 def _remade(tree: Tree, number: int, entry: dict[str, Any], cut: int, snapshot: Snapshot) -> StoredRun:

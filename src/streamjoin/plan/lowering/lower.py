@@ -4,7 +4,7 @@
 |---|---|---|
 | Stream | none; a row window is one | of one group, or all of them |
 | Selection, Projection | none: Spark computes them, at the source wherever that is directly below | |
-| Union | none: its reader has as many channels; of tables and streams that leave, one that passes them | |
+| Union | none: its reader has as many channels; one that passes tables and streams, or rows in order, that leave | |
 | joins | one each (see `matching_joins`, `choosing_joins`) | by keys, by a grid over values, by a matrix |
 | Distinct, Difference, Intersection | a set operator over multiplicities | of one payload |
 | Aggregation | pieces between the starts and ends of a group's elements | of one group, or all of them |
@@ -74,6 +74,8 @@ class Lowering(JoinLowering):
             lowered = self._to_stream(lowered)
         if len({feed.complete for feed in lowered.feeds}) > 1 or self.leaving.reordered:
             lowered = self._passing(lowered)
+        elif self.leaving.emit == "ordered":
+            lowered = self._all_in_stages(lowered)
         return self.closing.plan(lowered)
 
     def lower(self, relation: Relation, needed: frozenset[str]) -> Lowered:
@@ -192,11 +194,22 @@ class Lowering(JoinLowering):
     def _passing(self, child: Lowered) -> Lowered:
         """Tables beside streams: Spark has no union of the two, but a state that tables can be put into.
 
-        Rows that are brought into order must all be in one bucket.
+        Rows of sources that leave in order wait in an outlet, which only a stage has. If they are all that leaves, and
+        are brought into order for that, they must all be in one bucket.
         """
         hashed = not self.leaving.reordered and not any(pa.types.is_map(each.type.arrow) for each in child.fields)
         passing = Passing(arrow_schema(child.fields), plain=self.leaving.reordered and self.streams.prioritised)
         return self._operator(passing, [child], child.names if hashed else (), child.fields)
+
+    def _all_in_stages(self, lowered: Lowered) -> Lowered:
+        """Whatever leaves in order leaves a stage. So do sources beside one in a union; without any there is no order
+        (see `TreeCall`), and nothing to be put beside.
+        """
+        stages = tuple(feed for feed in lowered.feeds if isinstance(feed, StageFeed))
+        sources = tuple(feed for feed in lowered.feeds if isinstance(feed, SourceFeed))
+        if not stages or not sources:
+            return lowered
+        return Lowered((*stages, *self._passing(Lowered(sources)).feeds))
 
     def _operator(self, config: Any, children: Sequence[Lowered], by: tuple[str, ...], fields: Fields) -> Lowered:
         """An operator whose rows meet where they are equal in the columns `by`; without, in one bucket."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
-from streamjoin.errors import CallError, UnsupportedError
+from streamjoin.errors import CallError, EvaluationError, UnsupportedError
 from streamjoin.plan.condition import columns as columns_of
 from streamjoin.plan.condition import one_column, quoted, substituted
 from streamjoin.plan.expression import grammar
@@ -23,17 +25,76 @@ from streamjoin.plan.expression.sqltypes import INTEGERS
 from streamjoin.plan.expression.tree import Field as ColumnNode
 from streamjoin.plan.expression.tree import Node, Outside
 from streamjoin.plan.lowering.options import Leaving, SourceInfo
+from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import Rank, Step
-from streamjoin.plan.relation import Relation, Stream, streams_of
+from streamjoin.plan.relation import (
+    Aggregation,
+    Difference,
+    Distinct,
+    Intersection,
+    Join,
+    OfPairs,
+    Query,
+    Relation,
+    Stream,
+    streams_of,
+)
 from streamjoin.plan.types import Field, Typing, type_of
 from streamjoin.runtime.intake import HIDDEN, PRIORITY
 from streamjoin.runtime.recall import ToRecall
 from streamjoin.state.batch import Priorities
 
+# Of what has a value for any priorities: conditions are not evaluated here, so a divisor cannot be tested before.
+_DEFINED: Final = (
+    "keep divisors from 0, as in p0 % greatest(p1, 1), and values in 64 bits; or use greatest() and least()"
+)
+_FOLLOWS: Final = "{} follows snapshots, and so what leaves has priority 0"
+_OF_SNAPSHOTS: Final[dict[type[Relation], str]] = {
+    Aggregation: "GROUP BY",
+    Distinct: "DISTINCT",
+    Difference: "EXCEPT",
+    Intersection: "INTERSECT",
+}
+
 
 def is_prioritised(relation: Relation) -> bool:
     """Whether any stream of a tree has urgent rows."""
     return any(leaf.priority is not None for leaf in streams_of(relation))
+
+
+def why_never_urgent(query: Query, *, raised: bool = False) -> str | None:
+    """Why no result of a query can be urgent; None where one can. `raised`: something else than the largest priority of
+    its members says a result's, so it may be urgent with none among them.
+
+    >>> from dataclasses import replace
+    >>> some = Stream("R", (("k", "k"),), "ts", None, "`p`")
+    >>> why_never_urgent(Query(some)), why_never_urgent(Query(some, "istream"))
+    (None, 'ISTREAM follows snapshots, and so what leaves has priority 0')
+    >>> why_never_urgent(Query(Join(replace(some, priority=None), some, (), None, "semi", "row")))
+    'only rows of stream R leave, and nothing says which of them are urgent'
+    """
+    if query.to_stream is not None:
+        return _FOLLOWS.format(query.to_stream.upper())
+    return _why_never(query.relation, raised=raised)
+
+
+def _why_never(relation: Relation, *, raised: bool) -> str | None:
+    if type(relation) in _OF_SNAPSHOTS:
+        return _FOLLOWS.format(_OF_SNAPSHOTS[type(relation)])
+    children = relation.children
+    if getattr(relation, "how", "inner") in ("semi", "anti"):
+        assert isinstance(relation, OfPairs)
+        if isinstance(relation, Join) and relation.outer == "snapshot":
+            return _FOLLOWS.format(f"the {relation.how} join by snapshot")
+        children = (relation.left,)  # a partner's says nothing of a row that leaves alone
+    if raised and isinstance(relation, OfPairs | MultiJoin):
+        return None
+    if isinstance(relation, Stream):
+        label = f"{'input' if relation.source.isdigit() else 'stream'} {relation.source}"
+        said = f"only rows of {label} leave, and nothing says which of them are urgent"
+        return said if relation.priority is None else None
+    reasons = [_why_never(child, raised=raised) for child in children]
+    return None if None in reasons else reasons[0]
 
 
 def check_priorities(relation: Relation, sources: Mapping[str, SourceInfo], leaving: Leaving) -> None:
@@ -125,19 +186,39 @@ class PriorityExpression:
         except Outside as outside:
             raise UnsupportedError(
                 f"new_priority is worked out while joining, and streamjoin does not evaluate {outside.what}",
-                hint=f"use {', '.join(names)}, integers, + - * %, abs(), greatest() and least()",
+                hint=f"use {', '.join(names)}, integers, + - *, abs(), greatest() and least()",
             ) from None
         if tree.type not in INTEGERS:
             raise CallError(
                 f"a priority is an integer, and new_priority={self.text!r} is {tree.type}",
-                hint="use + - * %, greatest() and least(), or cast(... AS INT)",
+                hint="use + - *, greatest() and least(), or cast(... AS INT)",
             )
         return tree
 
     def of(self, members: Sequence[Priorities]) -> Priorities:
         """One of each result."""
         table = pa.table({f"p{number}": each for number, each in enumerate(members)})
-        return whole_numbers(self._tree, self.text, [table], len(members[0]))
+        try:
+            return whole_numbers(self._tree, self.text, [table], len(members[0]))
+        except EvaluationError as error:
+            raise EvaluationError(error.message, hint=_DEFINED) from error
+
+
+def checked_priority(text: str, inputs: int) -> PriorityExpression:
+    """The same of a call, refused if it has no value for rows that are not urgent: most are not.
+
+    >>> checked_priority("p0 % greatest(p1, 1)", 2).of([np.array([7, 5]), np.array([4, 0])]).tolist()
+    [3, 0]
+    """
+    found = PriorityExpression(text, inputs)
+    try:
+        found.of([np.zeros(1, np.int64)] * inputs)
+    except EvaluationError as error:
+        raise CallError(
+            f"new_priority={text!r} has no value where all priorities are 0: {error.message.rpartition(': ')[2]}",
+            hint=error.hint,
+        ) from error
+    return found
 
 
 def bare_names(text: str) -> str:

@@ -21,7 +21,7 @@ from streamjoin.plan.condition import quoted
 from streamjoin.plan.types import Field, Fields, Type, check_name
 from streamjoin.runtime.intake import HIDDEN
 from streamjoin.spark.calls.options import Options, listed, per_source
-from streamjoin.spark.marks import is_streaming
+from streamjoin.spark.marks import WATERMARK, is_streaming
 from streamjoin.spark.told import is_connect, schema_of, streams
 from streamjoin.spark.typing import SparkTyping, fields_of, plan_type, reason
 
@@ -180,8 +180,8 @@ class Input:
     def watermark_delay(self, name: str) -> int | None:
         """The delay in milliseconds of the user's own watermark on a time column; None without one."""
         for column in self.schema.fields:
-            if column.name == name and "spark.watermarkDelayMs" in (column.metadata or {}):
-                return int(column.metadata["spark.watermarkDelayMs"])
+            if column.name == name and WATERMARK in (column.metadata or {}):
+                return int(column.metadata[WATERMARK])
         return None
 
 

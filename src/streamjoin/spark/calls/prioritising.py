@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -12,11 +12,13 @@ from pyspark.sql.types import IntegralType, LongType, StructField
 
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.condition import quoted
+from streamjoin.plan.lowering.priorities import why_never_urgent
 from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import Query
 from streamjoin.runtime.outlet import ToUser
 from streamjoin.spark.calls.inputs import Input, check_frame
 from streamjoin.spark.calls.options import PRIORITY_NAME
-from streamjoin.spark.marks import PRIORITY, has_urgent_rows, priority_column
+from streamjoin.spark.marks import PRIORITY, has_urgent_rows, of_several, priority_column
 from streamjoin.spark.typing import reason
 
 _FITTING = 'for example {"severity = \'ALARM\'": 10, "value > limit": 8}'
@@ -81,7 +83,7 @@ def check_free(frame: DataFrame, name: Any) -> None:
 
 def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
     """The rows of all lanes in one frame. The first lane is the most urgent, the last is not; a row's own priority
-    stays where it is larger.
+    stays where it is larger, whatever its column is called.
     """
     if len(frames) < 2:
         raise CallError(
@@ -93,7 +95,8 @@ def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
     for lane, frame in frames.items():
         check_frame(frame, f"lane {lane!r}")
     # Own priorities that are large stay as they are.
-    type_name = "bigint" if any(_is_large(_own(frame, name)) for frame in frames.values()) else "int"
+    own = [each for frame in frames.values() for each in _priorities(frame, name)]
+    type_name = "bigint" if any(isinstance(each.dataType, LongType) for each in own) else "int"
     lanes = []
     for least, (lane, frame) in zip(range(len(frames) - 1, -1, -1), frames.items(), strict=True):
         lanes.append(stamped(frame, _at_least(frame, lane, name, least), name, type_name))
@@ -106,28 +109,42 @@ def laned(frames: Mapping[str, Any], name: Any) -> DataFrame:
                 hint="lanes are parts of one stream: select the same columns of each",
             )
         first = first.unionByName(other)
-    # A union forgets what was said of its columns.
-    return stamped(first, F.col(quoted(name)), name, type_name)
+    return stamped(_agreed(first, lanes), F.col(quoted(name)), name, type_name)
+
+
+def _agreed(union: DataFrame, lanes: Sequence[DataFrame]) -> DataFrame:
+    """A union of lanes that says of its columns what holds for all: Spark's says what was said of the first one."""
+    named = [{each.name.lower(): each for each in lane.schema.fields} for lane in lanes]
+    columns, changed = [], False
+    for name in lanes[0].columns:
+        said = of_several([lane[name.lower()] for lane in named])
+        differs = said != (named[0][name.lower()].metadata or {})
+        column, changed = F.col(quoted(name)), changed or differs
+        columns.append(column.alias(name, metadata=said) if differs else column)
+    return union.select(*columns) if changed else union
 
 
 def _own(frame: DataFrame, name: str) -> StructField | None:
     return next((each for each in frame.schema.fields if each.name.lower() == name.lower()), None)
 
 
-def _is_large(field: StructField | None) -> bool:
-    return field is not None and isinstance(field.dataType, LongType)
+def _priorities(frame: DataFrame, name: str) -> list[StructField]:
+    """The columns that say how urgent rows of a lane are: that of the lanes' name, and the one that is marked."""
+    marked = priority_column(frame.schema)
+    found = [_own(frame, name), None if marked is None else _own(frame, marked)]
+    return list({each.name: each for each in found if each is not None}.values())
 
 
 def _at_least(frame: DataFrame, lane: str, name: str, least: int) -> Column:
-    own = _own(frame, name)
-    if own is None:
-        return F.lit(least)
-    if not isinstance(own.dataType, IntegralType):
-        raise CallError(
-            f"a priority is an integer, and {own.name!r} of lane {lane!r} is {own.dataType.simpleString()}",
-            hint='cast it, or name the lanes\' priority with as_="urgency"',
-        )
-    return F.greatest(F.coalesce(F.col(quoted(own.name)), F.lit(0)), F.lit(least))
+    own = _priorities(frame, name)
+    for each in own:
+        if not isinstance(each.dataType, IntegralType):
+            raise CallError(
+                f"a priority is an integer, and {each.name!r} of lane {lane!r} is {each.dataType.simpleString()}",
+                hint='cast it, or name the lanes\' priority with as_="urgency"',
+            )
+    known = [F.coalesce(F.col(quoted(each.name)), F.lit(0)) for each in own]
+    return F.greatest(*known, F.lit(least)) if known else F.lit(least)
 
 
 def check_priority_is_said(part: Input, source: str, *, said: bool, joins: bool) -> None:
@@ -150,8 +167,14 @@ def check_priority_is_said(part: Input, source: str, *, said: bool, joins: bool)
     )
 
 
-def check_urgent(plan: PhysicalPlan) -> None:
-    """Refuse a handler where results leave no operator as they are."""
+def check_urgent(plan: PhysicalPlan, query: Query, *, raised: bool) -> None:
+    """Refuse a handler that would never be called, or where results leave no operator as they are."""
+    why = why_never_urgent(query, raised=raised)
+    if why is not None:
+        raise CallError(
+            f"urgent= is called with urgent results, and here none is: {why}",
+            hint="leave it out; sj.prioritise(frame, {condition: priority}) makes results urgent by their content",
+        )
     ways = {stage.outlet.way.channel: stage.outlet.way for stage in plan.stages}
     if not all(isinstance(ways.get(channel), ToUser) for channel in plan.sink.channels):
         raise UnsupportedError(

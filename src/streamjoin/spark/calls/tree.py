@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from streamjoin.algebra import Rows
 from streamjoin.errors import CallError, UnsupportedError
 from streamjoin.plan.lowering import Leaving, SourceInfo, lower
-from streamjoin.plan.lowering.priorities import PriorityExpression, is_prioritised
+from streamjoin.plan.lowering.priorities import checked_priority, is_prioritised
 from streamjoin.plan.multi_join import MultiJoin
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.plan.relation import (
@@ -106,7 +106,7 @@ class TreeCall:
             timers=options.timers,
             reordered=self.reordered,
             priority=options.priority_as,
-            new_priority=None if new is None else PriorityExpression(new, len(read)),
+            new_priority=None if new is None else checked_priority(new, len(read)),
         )
         infos = source_infos(self.inputs, relation, options, numbered=self.numbered)
         self._check(infos, leaving)
@@ -119,7 +119,7 @@ class TreeCall:
         check_memory(plan, given=options.memory is not None)
         self._check_something_waits(plan, infos)
         if options.urgent is not None:
-            check_urgent(plan)
+            check_urgent(plan, self.query, raised=new is not None)
         return plan, leaving
 
     def _check(self, infos: Mapping[str, SourceInfo], leaving: Leaving) -> None:
@@ -172,6 +172,7 @@ class TreeCall:
     def _check_something_waits(self, plan: PhysicalPlan, infos: Mapping[str, SourceInfo]) -> None:
         """Refuse what only an operator with state could do."""
         if plan.stages:
+            self._check_late_is_read(plan, infos)
             return
         if self.options.idle_after is not None and plan.streaming:
             raise CallError(
@@ -186,6 +187,22 @@ class TreeCall:
                 f'late="{late}" in a query that keeps nothing: no row is too late for it',
                 hint=f'leave out late="{late}"',
             )
+
+    def _check_late_is_read(self, plan: PhysicalPlan, infos: Mapping[str, SourceInfo]) -> None:
+        """Refuse what is said of the late rows of one stream that no operator reads. What is said of all streams is
+        meant for those that one does.
+        """
+        if self.options.late is None or isinstance(self.options.late, str):
+            return
+        read = {source.name for source in plan.sources if source.target is not None}
+        for name in sorted(infos.keys() - read):
+            late = infos[name].late
+            if infos[name].streaming and late != "drop":
+                raise CallError(
+                    f'late="{late}" of {infos[name].label}, of which nothing is kept: its rows pass as they come, and '
+                    "none is too late",
+                    hint="leave it out for this stream",
+                )
 
 
 def _grows_without_copies(plan: PhysicalPlan) -> bool:

@@ -23,14 +23,17 @@ Handler: TypeAlias = Callable[[pa.Table, int, int], Any]
 
 
 def telling(packets: Iterable[Packet], stage: Stage, handler: Handler | None, batch: int) -> Iterator[Packet]:
-    """What leaves a stage; on its way a handler hears of urgent results."""
+    """What leaves a stage; on its way a handler hears of urgent results. Late rows that are shown are none."""
     way = stage.outlet.way
     if handler is None or not isinstance(way, ToUser) or way.shape.priority is None:
         yield from packets
         return
     for packet in packets:
         if packet.kind == "final":
-            urgent = packet.table.filter(pc.greater(packet.table[way.shape.priority], 0))
+            which = pc.greater(packet.table[way.shape.priority], 0)
+            for flag in way.shape.flags:
+                which = pc.and_not(which, packet.table[flag])
+            urgent = packet.table.filter(which)
             if urgent.num_rows:
                 handler(urgent, batch, packet.bucket)
         yield packet

@@ -3,6 +3,11 @@
 A blob's name says what it holds, for ever: runs are immutable, and whatever changes gets another name. So a worker may
 use a file that another worker of this host wrote, and reads the state store only for blobs that nobody here has seen.
 Correctness never depends on it: a missing, removed or unwritable file only costs a read from the store.
+
+They are rows of users, so nobody else may look at them: the folder is this user's alone, and one that somebody else has
+made under its name is not used. They lie in the system's temporary folder, where a query that is started again finds
+them; but not where memory is limited, because that folder may be memory itself (tmpfs): then they lie beside the runs
+in files, and go with them (`cache_of`).
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterable
@@ -20,8 +26,12 @@ from typing import Final
 
 import pyarrow as pa
 
+from streamjoin.state.stores.private import PRIVATE, make_private
+
 # Folders that no worker has touched for this long belong to queries that are gone.
 FORGET_AFTER_SECONDS: Final = 6 * 3600
+# Within the folder of a state whose runs are in files.
+BESIDE_RUNS: Final = "blobs"
 
 
 def cache_root() -> Path:
@@ -39,7 +49,10 @@ class BlobCache:
     def __post_init__(self) -> None:
         self.folder = self.root / self.state
         with suppress(OSError):  # a full or unwritable disk
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private(self.root)
+            if not is_mine(self.root):
+                self.folder = Path(os.devnull) / self.state  # nothing is found or written there
+            make_private(self.folder)
             os.utime(self.folder)
 
     def get(self, name: str) -> pa.Buffer | None:
@@ -81,15 +94,30 @@ class BlobCache:
         return self.folder / hashlib.sha256(name.encode()).hexdigest()
 
 
+def cache_of(state: str, scratch: str | None) -> BlobCache:
+    """The cache of a state; `scratch`: the folder of its runs in files, where its memory is limited."""
+    return BlobCache(state) if scratch is None else BlobCache(BESIDE_RUNS, Path(scratch))
+
+
+def is_mine(folder: Path) -> bool:
+    """Whether a folder is this user's, and nobody else can look into it; one that others could is closed to them."""
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        return False
+    if stat.S_IMODE(found.st_mode) != PRIVATE:  # of an earlier release
+        folder.chmod(PRIVATE)
+    return True
+
+
 def clean_up(root: Path | None = None, *, now: float | None = None) -> int:
     """Remove the folders of queries that are gone; how many there were."""
-    root, removed = root or cache_root(), 0
+    root, removed, found = root or cache_root(), 0, list[Path]()
     horizon = (time.time() if now is None else now) - FORGET_AFTER_SECONDS
-    for folder in root.iterdir() if root.is_dir() else ():
-        try:
+    with suppress(OSError):  # there is none, or it is somebody else's
+        found = list(root.iterdir())
+    for folder in found:
+        with suppress(OSError):  # another worker cleans up, too
             if folder.stat().st_mtime < horizon:
                 shutil.rmtree(folder, ignore_errors=True)
                 removed += 1
-        except OSError:
-            continue
     return removed

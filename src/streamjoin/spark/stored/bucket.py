@@ -32,7 +32,7 @@ from streamjoin.runtime.stage import RunningStage, Stage
 from streamjoin.spark.machine import cores, memory_bytes
 from streamjoin.spark.running.packed import COLUMNS
 from streamjoin.spark.running.urgent import Handler, telling
-from streamjoin.spark.stored.blob_cache import BlobCache, clean_up
+from streamjoin.spark.stored.blob_cache import BlobCache, cache_of, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
 from streamjoin.spark.stored.local_runs import folder_of, forget_ended, keep_named, touch
@@ -202,10 +202,10 @@ class Bucket:
         if remembered is None or (remembered.token, remembered.made_for) != current:
             del remembered  # what is outdated goes before the current state is read: both would need twice the memory
             check_format(manifest.get("format"))
-            cache, shelf = BlobCache(manifest["state"]), Shelf.of(manifest)
+            scratch, shelf = self._scratch(manifest["state"]), Shelf.of(manifest)
+            cache = cache_of(manifest["state"], scratch)
             snapshot = readable(Snapshot(manifest, StoredBlobs(shelf, self.variables.blobs, cache)))
             check_same(snapshot.manifest["identity"], self.identity)
-            scratch = self._scratch(manifest["state"])
             running = self.stage.build(manifest["bucket"], scratch)
             cache.keep_only(shelf.values)
             if scratch is not None:
@@ -230,7 +230,7 @@ class Bucket:
 
     def _save(self, known: Remembered, figures: dict[str, int] | None = None) -> None:
         snapshot = known.stage.snapshot()
-        shelf, cache = known.stored, BlobCache(known.state)
+        shelf, cache = known.stored, cache_of(known.state, self._scratch(known.state))
         for name, value in shelf.new_values(snapshot.blobs):
             count = page_count(value)
             for number, page in enumerate(pages_of(value)):

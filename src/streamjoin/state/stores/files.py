@@ -32,6 +32,7 @@ from streamjoin.state.run import Run
 from streamjoin.state.snapshot import table_from_bytes, table_to_bytes
 from streamjoin.state.stores.page_index import Page, PageIndex
 from streamjoin.state.stores.paged_table import PagedTable
+from streamjoin.state.stores.private import make_private
 from streamjoin.state.stores.store import Labels, RunStore, RunWriter, StoredRun
 from streamjoin.state.stores.trouble import damaged, full, lost
 
@@ -235,7 +236,7 @@ class FileWriter(RunWriter):
         self.rows += len(page)
 
     def _begin(self, rows: Batch, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        self.store.folder.mkdir(parents=True, exist_ok=True)
+        make_private(self.store.folder)
         offset = 0
         for name, column in arrays.items():
             self.columns.append((name, column.dtype.str, offset))
@@ -344,7 +345,7 @@ class FileStore(RunStore):
     def array(self, rows: int, kind: Any) -> npt.NDArray[Any]:
         size = max(1, rows * np.dtype(kind).itemsize)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private(self.folder)
             with tempfile.TemporaryFile(dir=self.folder) as file:  # without a name: it goes with the mapping
                 os.posix_fallocate(file.fileno(), 0, size)  # what is written there later must have its place now
                 return np.frombuffer(mmap.mmap(file.fileno(), size), kind, rows)
