@@ -37,6 +37,7 @@ class Kept:
     cut: int = NEVER  # rows of its parts that end here or earlier have been left behind
     heard: int = 0  # how many times the area had heard of ends by then
     reached: int = NEVER  # of a run in a store: rows that end here or earlier have been handed out
+    came: int = 0  # rows of the largest run that has come and is in here; not known of one that was restored
 
     def __post_init__(self) -> None:
         self.expiry: TimeQueue | None = None  # of rows whose ends are known, where there are others

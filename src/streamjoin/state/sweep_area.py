@@ -104,7 +104,8 @@ class SweepArea:
 
     def newcomer(self, run: Run) -> Kept:
         """A run that is not here yet, with what will be noted beside it: it can meet others before it is inserted."""
-        return Kept(run, Meetings.nobody(len(run), covered=self.covered) if self.tracked else None)
+        noted = Meetings.nobody(len(run), covered=self.covered) if self.tracked else None
+        return Kept(run, noted, came=len(run))
 
     def insert(self, run: Run | Kept) -> Kept:
         """Keep a run. Runs are merged when the area is purged, not here, so that marks can be made beside this one."""
