@@ -110,7 +110,8 @@ def _run(path: Path) -> ModuleType:
     known, folder = set(sys.modules), path.resolve().parent
     sys.modules[name] = module  # dataclasses look for their module there
     sys.path.insert(0, str(folder))  # a job may import its neighbours, as a script may
-    spec.loader.exec_module(module)
+    # Compiled anew each time, as a script is: compiled code that lies beside it may be of a moment ago.
+    exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     # Workers know neither the module's made-up name nor its folder: what a UDF uses of them travels with it.
     for own in (module, *(sys.modules[new] for new in set(sys.modules) - known if _lies_in(folder, sys.modules[new]))):
         ship_by_value(own)
