@@ -106,9 +106,13 @@ class OfPairs(OfTwo):
     """A join: the columns of both children, or of the left one alone."""
 
     @property
+    def left_alone(self) -> bool:
+        """Whether rows of the left child leave by themselves."""
+        return getattr(self, "how", "inner") in ("semi", "anti")
+
+    @property
     def columns(self) -> tuple[str, ...]:
-        left_only = getattr(self, "how", "inner") in ("semi", "anti")
-        return self.left.columns if left_only else self.left.columns + self.right.columns
+        return self.left.columns if self.left_alone else self.left.columns + self.right.columns
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,7 @@ def _why_never(relation: Relation, *, raised: bool) -> str | None:
     if type(relation) in _OF_SNAPSHOTS:
         return _FOLLOWS.format(_OF_SNAPSHOTS[type(relation)])
     children = relation.children
-    if getattr(relation, "how", "inner") in ("semi", "anti"):
-        assert isinstance(relation, OfPairs)
+    if isinstance(relation, OfPairs) and relation.left_alone:
         if isinstance(relation, Join) and relation.outer == "snapshot":
             return _FOLLOWS.format(f"the {relation.how} join by snapshot")
         children = (relation.left,)  # a partner's says nothing of a row that leaves alone

@@ -203,7 +203,7 @@ class Bucket:
             del remembered  # what is outdated goes before the current state is read: both would need twice the memory
             check_format(manifest.get("format"))
             scratch, shelf = self._scratch(manifest["state"]), Shelf.of(manifest)
-            cache = cache_of(manifest["state"], scratch)
+            cache = self._cache(manifest["state"])
             snapshot = readable(Snapshot(manifest, StoredBlobs(shelf, self.variables.blobs, cache)))
             check_same(snapshot.manifest["identity"], self.identity)
             running = self.stage.build(manifest["bucket"], scratch)
@@ -221,16 +221,19 @@ class Bucket:
     def _read_aside(self, known: Remembered) -> None:
         """What waits for the first micro-batch is read from the store, as this task has it."""
         if len(known.stage.aside):
-            cache = cache_of(known.state, self._scratch(known.state))
-            known.stage.aside.stored_in(StoredBlobs(known.stored, self.variables.blobs, cache, in_order=True))
+            stored = StoredBlobs(known.stored, self.variables.blobs, self._cache(known.state), in_order=True)
+            known.stage.aside.stored_in(stored)
 
     def _scratch(self, state: str) -> str | None:
         """A folder for what of a state does not fit into memory, where that is limited."""
         return None if self.stage.memory is None else folder_of(state)
 
+    def _cache(self, state: str) -> BlobCache:
+        return cache_of(state, self._scratch(state))
+
     def _save(self, known: Remembered, figures: dict[str, int] | None = None) -> None:
         snapshot = known.stage.snapshot()
-        shelf, cache = known.stored, cache_of(known.state, self._scratch(known.state))
+        shelf, cache = known.stored, self._cache(known.state)
         for name, value in shelf.new_values(snapshot.blobs):
             count = page_count(value)
             for number, page in enumerate(pages_of(value)):
