@@ -129,17 +129,19 @@ class Held:
         return self.nbytes
 
     def pieces(self) -> Iterator[Results]:
-        """All of them, in pieces of about `RESULT_BYTES`: one large batch is joined sooner than many."""
-        piece: list[Results] = []
-        size = 0
-        for results in self.results:
-            if piece and size + results.nbytes > RESULT_BYTES:
-                yield Results.concat(piece)
-                piece, size = [], 0
-            piece.append(results)
-            size += results.nbytes
-        if piece:
-            yield Results.concat(piece)
+        """All of them, in pieces of about `RESULT_BYTES`: one large batch is joined sooner than many. They wait no more
+        then, and nothing is left here: its memory is for what the reader makes of a piece.
+        """
+        waiting, self.results = self.results[::-1], []
+        while waiting:
+            piece = [waiting.pop()]
+            size = piece[0].nbytes
+            while waiting and size + waiting[-1].nbytes <= RESULT_BYTES:
+                size += waiting[-1].nbytes
+                piece.append(waiting.pop())
+            whole = Results.concat(piece)
+            piece.clear()
+            yield whole
 
 
 Holding = dict[tuple[int, int], Held]  # by their reader: a node, and which of its inputs

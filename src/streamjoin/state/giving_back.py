@@ -1,7 +1,13 @@
-"""Memory that is free goes back to the system: where it is limited, whoever looks at a process counts it.
+"""Where memory comes from, and when what is free of it goes back to the system.
 
-Arrow's pool and the heap of the C library keep what they have had, for whoever asks next. A worker that has taken a
-micro-batch would stand at its largest moment for good, with more beside it in the next one that does not fit the holes.
+**It comes from one heap.** Arrow's own pool hands pages back as soon as they are free and asks for others a moment
+later, and the system clears each of them: a micro-batch of a million rows through three joins met 20,000 new pages,
+80 MB, and took 0.37 to 0.39 s of CPU time instead of 0.33 s, whose pages came from the heap of the C library, with none
+that was new. The more lies in memory at the same time, as with priorities, the more there are.
+
+**It goes back where it is limited**, because whoever looks at a process counts it. The heap keeps what it has had, for
+whoever asks next. A worker that has taken a micro-batch would stand at its largest moment for good, with more beside it
+in the next one that does not fit the holes.
 """
 
 from __future__ import annotations
@@ -11,6 +17,14 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import pyarrow as pa
+
+
+def take_from_heap() -> None:
+    """From now on Arrow takes memory from the heap of the C library, in this process; one that cannot be asked to give
+    back (`give_back`) is left alone.
+    """
+    if _heap_trim() is not None:
+        pa.set_memory_pool(pa.system_memory_pool())
 
 
 def give_back() -> None:
