@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -217,6 +218,20 @@ def test_results_that_wait_go_on_when_they_are_an_eighth_of_the_memory(monkeypat
     assert max(most) < one < unlimited
     heard = [entry[3] for entry in straight if entry[:3] == ("1", "rows", 0)]
     assert [2, 4] in heard, "in the pieces in which they were made: 6 has come by itself"
+
+
+def test_what_has_waited_is_let_go_before_its_reader_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    held, instant = Held(), np.array([1])
+    waiting = [Results(pa.table({"a": [str(number)]}), instant + number, instant + 9) for number in range(5)]
+    monkeypatch.setattr(fragments, "RESULT_BYTES", 2 * waiting[0].nbytes)
+    for each in waiting:
+        held.add(each)
+    alive = [weakref.ref(each.ts) for each in waiting]
+    del each, waiting
+    left = [(piece.payload["a"].to_pylist(), sum(ref() is not None for ref in alive)) for piece in held.pieces()]
+    # The last one goes on as it is, alone, and the others have been copied into their piece.
+    assert left == [(["0", "1"], 3), (["2", "3"], 1), (["4"], 1)]
+    assert list(held.pieces()) == []
 
 
 class Mixing(Ranking):
