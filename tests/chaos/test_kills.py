@@ -57,7 +57,8 @@ def check(outcome: Outcome, kills: int) -> None:
     [
         pytest.param("window-full-snapshot", SMALL, marks=pytest.mark.long),
         ("spilled-equality", WIDE),
-        ("late-recall", LATE),
+        # In the usual run the command line is killed with a recall target (`tests/cli/test_replay.py`).
+        pytest.param("late-recall", LATE, marks=pytest.mark.long),
     ],
 )
 def test_differential_a_killed_driver_loses_and_repeats_nothing(

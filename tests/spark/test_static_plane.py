@@ -26,7 +26,7 @@ from tests.in_process import plan_of
 from tests.plane import Plane, batch_result, own_cache
 from tests.spark.test_streaming_plane import (
     SCHEMA,
-    SHAPES,
+    SHAPES_IN_TURN,
     SLACK,
     batch_of,
     counted,
@@ -54,8 +54,7 @@ def budgeted(plan: PhysicalPlan, memory: int) -> PhysicalPlan:
     return replace(plan, stages=tuple(replace(stage, memory=memory) for stage in plan.stages))
 
 
-@pytest.mark.parametrize("emit", ["eager", "ordered"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "emit"), SHAPES_IN_TURN)
 def test_differential_a_table_beside_a_stream_gives_what_the_batch_gives(local: Path, shape: str, emit: str) -> None:
     rng, spilled = random.Random(f"static {shape} {emit}"), 0
     turns = itertools.cycle(itertools.product((0, 1), (1, 3), BUDGETS))

@@ -63,7 +63,13 @@ def query(spark: SparkSession, text: str, frames: list[DataFrame], buckets: int,
     return sj.cql(spark, text, lateness=lateness, buckets=buckets, R=frames[0], S=frames[1], **options)
 
 
-@pytest.mark.parametrize("name", CASES)
+# What "of a join" and the planes without Spark show too, of all that these are made of.
+REPEATED = ("join of row windows", "by plus and minus tuples")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in REPEATED else name for name in CASES]
+)
 def test_differential_a_finished_stream_gives_what_the_batch_gives(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
