@@ -20,7 +20,9 @@ from streamjoin.plan.relation import (
     Aggregation,
     AsOfJoin,
     BestMatchJoin,
+    Difference,
     Distinct,
+    Intersection,
     Join,
     NearestJoin,
     Relation,
@@ -33,7 +35,7 @@ Row = dict[str, Any]
 @dataclass(frozen=True)
 class Members:
     """The rows of a tree's streams, by micro-batch; `when` says when a result is. `partners`: of a semi join by row in
-    one stage, those of each row that has any, by id.
+    one stage, those of each row that has any, by id. `never`: what leaves follows snapshots, or is a plain stream.
     """
 
     relation: Relation
@@ -42,6 +44,7 @@ class Members:
     new_priority: str | None
     when: Callable[[Row], int]
     partners: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    never: bool = False
 
     @cached_property
     def priority(self) -> dict[int, int]:
@@ -88,7 +91,7 @@ class Members:
 
     def expected(self, row: Row) -> int:
         """The priority of a result."""
-        if isinstance(self.relation, Distinct | Aggregation):
+        if self.never or isinstance(self.relation, Distinct | Aggregation | Difference | Intersection):
             return 0
         ids = {name: row.get(f"{name}.id") for name in self.names}
         own = {name: 0 if number is None else self.priority[number] for name, number in ids.items()}

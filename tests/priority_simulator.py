@@ -2,21 +2,24 @@
 
 A case is a tree, rows with priorities, disorder within the slack, cuts into micro-batches, lanes in which urgent rows
 come any number of micro-batches earlier, restarts, a number of buckets, and often a timer, which finds all inputs idle
-before they end and so lets results go. It runs as a stream with priorities, and as a batch without; joins by validity
-or interval are also made by plain loops. Whatever leaves a bucket with ordered emission is *weakly ordered*: once a
-result with priority 0 has left, none with a smaller `ts` follows, urgent or not; and those with priority 0 are in order
-of (ts, te). Results have the priority that their members say, urgent pairs, tuples and rows of semi joins leave at
-once, and none with priority 0 is ahead of progress (`priority_members`).
+before they end and so lets results go. It runs as a stream with priorities, and as a batch without; inner joins, of two
+inputs by validity or interval and of three, are also made by plain loops. Whatever leaves a bucket with ordered
+emission is *weakly ordered*: once a result with priority 0 has left, none with a smaller `ts` follows, urgent or not;
+and those with priority 0 are in order of (ts, te). Results have the priority that their members say, urgent pairs,
+tuples and rows of semi joins leave at once, and none with priority 0 is ahead of progress (`priority_members`).
 
     python -m tests.priority_simulator --runs 4000
+
+With a budget the same cases run in `tests.spilled_simulator`.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
@@ -32,7 +35,9 @@ from streamjoin.plan.relation import (
     Aggregation,
     AsOfJoin,
     BestMatchJoin,
+    Difference,
     Distinct,
+    Intersection,
     IntervalJoin,
     Join,
     NearestJoin,
@@ -72,6 +77,7 @@ class PriorityCase:
     validity: bool = True
     when: Callable[[Row], int] | None = None  # the time of a result that has no validity
     loops: Callable[[dict[str, list[Row]]], Counter[tuple]] | None = None
+    more: dict[str, Any] = field(default_factory=dict)  # how else results leave
 
     @property
     def timer(self) -> bool:
@@ -80,6 +86,7 @@ class PriorityCase:
 
     def leaving(self, **options: Any) -> Leaving:
         names, idle = VALIDITY if self.validity else None, IDLE_AFTER if self.timer else None
+        options |= self.more
         return Leaving(validity=names, emit=self.emit, buckets=self.buckets, idle_after=idle, **options)  # type: ignore[arg-type]
 
     def plan(self) -> PhysicalPlan:
@@ -100,6 +107,8 @@ def draw(seed: int) -> PriorityCase:
     rng = random.Random(seed)
     if seed % 7 == 5:  # beside the others, so that what earlier seeds draw stays what it was
         return _chosen(rng, seed, "chosen")
+    if seed % 13 == 4:
+        return _no_join(rng, seed, "no join")
     kind = rng.choice(list(KINDS))
     return KINDS[kind](rng, seed, kind)
 
@@ -145,7 +154,8 @@ def _join(rng: random.Random, seed: int, kind: str) -> PriorityCase:
         return Join(left, right, predicates, None, how, outer)
 
     new = rng.choice([None, None, "p0", "least(p0, p1)", "p0 - p1"]) if not one_only else None
-    loops = (lambda rows: _pairs(rows, windows, predicates)) if how == "inner" else None
+    between = [(0, 1, each) for each in predicates]
+    loops = (lambda rows: _tuples(rows, windows, between)) if how == "inner" else None
     urgent = "R" if one_only else "RS"
     return _case(rng, seed, kind, tree, "RS", new_priority=new, loops=loops, urgent=urgent)
 
@@ -163,7 +173,16 @@ def _interval(rng: random.Random, seed: int, kind: str) -> PriorityCase:
     def when(row: Row) -> int:
         return max(row[name] for name in ("R.ts", "S.ts") if row.get(name) is not None)
 
-    return _case(rng, seed, kind, tree, "RS", validity=False, when=when)
+    def loops(rows: dict[str, list[Row]]) -> Counter[tuple]:
+        return Counter(
+            (one["id"], two["id"])
+            for one in rows["R"]
+            for two in rows["S"]
+            if lower <= two["ts"] - one["ts"] <= upper and one["k"] is not None and one["k"] == two["k"]
+        )
+
+    checked = loops if how == "inner" else None
+    return _case(rng, seed, kind, tree, "RS", validity=False, when=when, loops=checked)
 
 
 def _as_of(rng: random.Random, seed: int, kind: str) -> PriorityCase:
@@ -205,7 +224,11 @@ def _many(rng: random.Random, seed: int, kind: str) -> PriorityCase:
         )
         return MultiJoin(parts, between)
 
-    return _case(rng, seed, kind, tree, "RST", new_priority=rng.choice([None, None, "least(p0, greatest(p1, p2))"]))
+    def loops(rows: dict[str, list[Row]]) -> Counter[tuple]:
+        return _tuples(rows, windows, [(each.one, each.two, each.predicate) for each in between])
+
+    new = rng.choice([None, None, "least(p0, greatest(p1, p2))"])
+    return _case(rng, seed, kind, tree, "RST", new_priority=new, loops=loops)
 
 
 def _nested(rng: random.Random, seed: int, kind: str) -> PriorityCase:
@@ -232,6 +255,30 @@ def _nested(rng: random.Random, seed: int, kind: str) -> PriorityCase:
         return Join(pairs, t, (Equals(f"R.{last}", f"T.{last}"),))
 
     return _case(rng, seed, kind, tree, "RST" if top not in ("distinct", "groups") else "RS")
+
+
+def _no_join(rng: random.Random, seed: int, kind: str) -> PriorityCase:
+    """Set operators, a bare union, relations as streams, and a plain stream again (`sj.deprioritise`)."""
+    windows = [_window(rng) for _ in "RS"]
+    top = rng.choice(["except", "intersect", "union", "istream", "dstream", "rstream", "plain"])
+    every = rng.random() < 0.5
+
+    def tree(prioritised: bool) -> Relation:
+        r, s = (_stream(name, window, prioritised=prioritised) for name, window in zip("RS", windows, strict=True))
+        if top in ("except", "intersect"):  # of what may be equal
+            parts = tuple(
+                replace(each, reads=tuple((name[2:], name[2:]) for name, _ in each.reads[2:])) for each in (r, s)
+            )
+            return Difference(*parts, every) if top == "except" else Intersection(*parts, every)
+        if top == "union":
+            return Union((r, s))
+        return r if top == "plain" else Join(r, s, (Equals("R.k", "S.k"),))
+
+    if top.endswith("stream"):
+        more, when = {"to_stream": top}, lambda row: row["_time"]
+        return _case(rng, seed, kind, tree, "RS", validity=False, when=when, more=more)
+    case = _case(rng, seed, kind, tree, "R" if top == "plain" else "RS")
+    return replace(case, emit="ordered", buckets=1, more={"reordered": True}) if top == "plain" else case
 
 
 KINDS: dict[str, Callable[[random.Random, int, str], PriorityCase]] = {
@@ -282,16 +329,16 @@ def _end(row: Row, window: Window) -> int:
     return (row["ts"] if window.slide is None else row["ts"] // int(str(window.slide)) * int(str(window.slide))) + size
 
 
-def _pairs(
-    rows: dict[str, list[Row]], windows: tuple[Window, ...], predicates: tuple[Predicate, ...]
+def _tuples(
+    rows: dict[str, list[Row]], windows: Sequence[Window], predicates: Sequence[tuple[int, int, Predicate]]
 ) -> Counter[tuple]:
-    """An inner join by plain loops: the ids, and the validity."""
+    """An inner join by plain loops, predicates between which of its inputs: the ids, and the validity."""
     found: Counter[tuple] = Counter()
-    for one in rows["R"]:
-        for two in rows["S"]:
-            ts, te = max(one["ts"], two["ts"]), min(_end(one, windows[0]), _end(two, windows[1]))
-            if ts < te and all(_holds(each, one, two) for each in predicates):
-                found[one["id"], two["id"], ts, te] += 1
+    for members in itertools.product(*rows.values()):
+        ts = max(row["ts"] for row in members)
+        te = min(_end(row, window) for row, window in zip(members, windows, strict=True))
+        if ts < te and all(_holds(each, members[one], members[two]) for one, two, each in predicates):
+            found[(*(row["id"] for row in members), ts, te)] += 1
     return found
 
 
@@ -371,13 +418,14 @@ def run(case: PriorityCase) -> int:
     if case.loops is not None:
         ids: Counter[tuple] = Counter()
         for row, times in expected.items():
-            ids[row[0], row[4], *row[-2:]] += times
+            # Every input gives four columns, its id first.
+            ids[(*(row[4 * number] for number in range(len(names))), *row[4 * len(names) :])] += times
         assert ids == case.loops(case.rows), "the batch differs from plain loops"
     plan = case.plan()
     running = Ordered(plan, rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
     members = Members(
         case.tree(True), tuple(names), case.batches, case.new_priority, lambda row: times_of(case, row)[0],
-        _partners(case) if len(plan.stages) == 1 else {},
+        _partners(case) if len(plan.stages) == 1 else {}, never=bool(case.more),
     )  # fmt: skip
     left: list[pa.Table] = []
     for number, batch in enumerate(case.batches):

@@ -285,3 +285,17 @@ def test_a_run_of_very_many_parts_is_made_again(tmp_path: Path, monkeypatch: pyt
     for one, two in zip(area.kept, again.kept, strict=True):
         assert same(one.run.rows, two.run.rows)
         assert np.array_equal(one.parts().part_of, two.parts().part_of)
+
+
+def test_areas_that_get_rows_together_take_turns_to_merge(tmp_path: Path) -> None:
+    """Four areas, a run of each in every micro-batch: from the third on one of them merges at a time."""
+    turns = [Spilling(FileStore(page_rows=5, folder=tmp_path / str(turn)), 0, turn) for turn in range(FAN_IN)]
+    areas = [SweepArea(Matching(), spilling=each) for each in turns]
+    merged = []
+    for step in range(20):
+        before = [each.merges for each in turns]
+        for area in areas:
+            put(area, batch([(step, step + 100)] * 10, ids=range(10 * step, 10 * step + 10)))
+            purge(area, step)
+        merged.append([number for number, each in enumerate(turns) if each.merges > before[number]])
+    assert merged == [[], [], *([step % FAN_IN] for step in range(18))]

@@ -81,7 +81,8 @@ def progress(query: Any) -> dict[str, Any]:
     Of joins of many inputs `probing` has whom rows asked, in which order, and what they found.
     With priorities `urgent` has the share of urgent rows, for how many seconds each input's progress has been
     `standing`, and whether the others are `starving`, of which there is a warning.
-    `sj.from_progress` gives the same for any micro-batch, in a `StreamingQueryListener` say.
+    `sj.from_progress` gives the same for any micro-batch, in a `StreamingQueryListener` say, but for these two, which
+    several micro-batches tell.
 
     >>> import streamjoin as sj
     >>> spark = sj.session()

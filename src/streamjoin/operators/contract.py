@@ -49,6 +49,7 @@ from streamjoin.state.batch import NO_HOLDER, Indices, Priorities, Signs
 from streamjoin.state.holders import first_holder
 from streamjoin.state.links import Link
 from streamjoin.state.row_table import RowTable, optional, whole
+from streamjoin.state.spilling import FAN_IN
 from streamjoin.state.stores import FileStore
 
 RowsName = Literal["candidate", "witness"]
@@ -88,13 +89,14 @@ class Context:
         matching = matching if self.memory is None else replace(matching, chunk=self.chunk(matching.chunk))
         return matching if self.owner is None else replace(matching, tests=(*matching.tests, self.owner))
 
-    def spilling(self, areas: int) -> Spilling | None:
-        """Where the runs of an area go that do not fit, if the operator has so many areas: half of what it may use is
-        for runs in memory, in equal shares; the other half for the work itself.
+    def spilling(self, areas: int, number: int = 0) -> Spilling | None:
+        """Where the runs of an area go that do not fit, if the operator has so many areas, of which this one is number
+        so and so: half of what it may use is for runs in memory, in equal shares; the other half for the work itself.
         """
         if self.memory is None or self.scratch is None:
             return None
-        return Spilling(FileStore(folder=Path(self.scratch)), self.memory // (2 * areas))
+        turn = (self.bucket * areas + number) % FAN_IN
+        return Spilling(FileStore(folder=Path(self.scratch)), self.memory // (2 * areas), turn)
 
     def chunk(self, most: int) -> int:
         """How many pairs are found at a time."""

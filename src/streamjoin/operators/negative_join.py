@@ -119,7 +119,9 @@ class RunningNegativeJoin(OperatorOfParts):
         config = self.config
         self.times = Progress(self.inputs)
         matching = self.context.owned(config.matching)
-        self.areas = [SweepArea(matching, spilling=self.context.spilling(config.areas)) for _ in range(self.inputs)]
+        self.areas = [
+            SweepArea(matching, spilling=self.context.spilling(config.areas, at)) for at in range(self.inputs)
+        ]
         self.appearing, self.going = [TimeQueue() for _ in self.areas], [TimeQueue() for _ in self.areas]
         kind = OPERATORS.index("intersect" if config.how == "semi" else "except")
         first = self.context.first_holder(config.producer, config.bucket)

@@ -159,9 +159,9 @@ class RunningNwayJoin(RunningAreaJoin):
         areas = [
             SweepArea(
                 Matching(order.predicate, timed=config.validity, chunk=self.chunk),
-                spilling=self.context.spilling(config.areas),
+                spilling=self.context.spilling(config.areas, number),
             )
-            for order in self.graph.orders()
+            for number, order in enumerate(self.graph.orders())
         ]
         self._keep_areas(areas, PendingEnds(self.context.first_holder(config.producer, config.bucket)))
         self.newcomers: list[list[Batch]] = [[] for _ in areas]

@@ -153,8 +153,8 @@ class RunningTemporalJoin(RunningAreaJoin):
         by_parts = config.outer == "snapshot" or config.unknown_ends
         matching = self.context.owned(config.matching)
         areas = [
-            SweepArea(matching, tracked, tracked and by_parts, spilling=self.context.spilling(config.areas))
-            for tracked in config.tracked
+            SweepArea(matching, tracked, tracked and by_parts, spilling=self.context.spilling(config.areas, number))
+            for number, tracked in enumerate(config.tracked)
         ]
         self._keep_areas(areas, PendingEnds(self.context.first_holder(config.producer, config.bucket)))
 

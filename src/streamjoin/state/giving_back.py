@@ -2,8 +2,8 @@
 
 **It comes from one heap.** Arrow's own pool hands pages back as soon as they are free and asks for others a moment
 later, and the system clears each of them: a micro-batch of a million rows through three joins met 20,000 new pages,
-80 MB, and took 0.37 to 0.39 s of CPU time instead of 0.33 s, whose pages came from the heap of the C library, with none
-that was new. The more lies in memory at the same time, as with priorities, the more there are.
+80 MB, and took 0.35 to 0.40 s of CPU time; from the heap of the C library, with no page that was new, 0.32 to 0.35 s.
+The more lies in memory at the same time, as with priorities, the more there are.
 
 **It goes back where it is limited**, because whoever looks at a process counts it. The heap keeps what it has had, for
 whoever asks next. A worker that has taken a micro-batch would stand at its largest moment for good, with more beside it

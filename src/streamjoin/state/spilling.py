@@ -9,6 +9,11 @@ nothing: no row that could go is copied to be rid of it. Where ends are of all k
 expired, the run that has lost most is made anew. A history (of an as-of join) forgets rows only when they are merged:
 there the quarter does not count, and what becomes no larger by being merged stays at its level.
 
+Areas take turns. Those of one query get rows in the same micro-batches, and would all merge in each fourth one, which
+would take longer than the others by all of it; so would the database behind Spark's state, in the same ones. So an area
+without a merged run waits for three to six runs, by its turn, and then for four each time: of four areas one merges in
+each micro-batch.
+
 Files of runs that are gone are removed one purge later: a micro-batch that is run again still finds them.
 """
 
@@ -36,6 +41,7 @@ class Spilling:
 
     store: RunStore
     share: int
+    turn: int = 1  # of areas that get rows together, from 0 to 3
     gone: list[StoredRun] = field(default_factory=list)  # to be removed with the next purge
     spills: int = 0  # times that runs have left memory
     merges: int = 0  # of runs in the store
@@ -62,10 +68,10 @@ class Spilling:
     def _levelled(self, there: list[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
         """Runs in the store, merged by the law."""
         while (first := self._block(there, matching)) is not None:
-            block = there[first : first + FAN_IN]
+            last = first + self._fan_in(there)
             self.merges += 1
-            together = self._merged(block, matching, progress, heard)
-            there = [*there[:first], *together, *there[first + FAN_IN :]]
+            together = self._merged(there[first:last], matching, progress, heard)
+            there = [*there[:first], *together, *there[last:]]
         rows = sum(len(each.run) for each in there)
         expired = [_expired(each, progress) for each in there]
         if 2 * sum(expired) > rows:
@@ -78,8 +84,9 @@ class Spilling:
     def _block(self, there: Sequence[Kept], matching: Matching) -> int | None:
         """Where the first runs are that shall be merged."""
         rows = sum(len(each.run) for each in there)
-        for first in range(len(there) - FAN_IN + 1):
-            block = there[first : first + FAN_IN]
+        fan_in = self._fan_in(there)
+        for first in range(len(there) - fan_in + 1):
+            block = there[first : first + fan_in]
             level = _level(block[0])
             if any(_level(each) != level for each in block):
                 continue
@@ -87,6 +94,10 @@ class Spilling:
             if level == 0 or matching.regards_neighbours or FAN_IN * together <= rows:
                 return first
         return None
+
+    def _fan_in(self, there: Sequence[Kept]) -> int:
+        """How many runs are merged: four, and the first time more or less, so that areas take turns."""
+        return FAN_IN if any(_level(each) for each in there) else FAN_IN - 1 + self.turn
 
     def _merged(self, parts: list[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
         for part in parts:
