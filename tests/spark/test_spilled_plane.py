@@ -19,7 +19,7 @@ from streamjoin.algebra import Greedy
 from streamjoin.errors import SpillError
 from streamjoin.operators.tpmj import Shares, Tpmj, saving
 from streamjoin.plan.physical import PhysicalPlan
-from streamjoin.spark.stored import bucket, local_runs
+from streamjoin.spark.stored import bucket, bundles, local_runs
 from streamjoin.spark.stored.blob_cache import BESIDE_RUNS
 from streamjoin.state.stores.private import PRIVATE
 from streamjoin.state.stores.scratch import FOLDER
@@ -281,6 +281,22 @@ def test_another_worker_of_the_host_reads_nothing_from_the_store(local: Path, bu
     read = Map.read
     list(plane.micro_batch(piece(1)))
     assert Map.read == read
+
+
+def test_parts_of_runs_in_files_lie_on_this_host_once(local: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that takes the bucket over, with the files or without, makes no copy of them beside the runs either."""
+    monkeypatch.setattr(bundles, "SMALL", 1)  # parts of a real micro-batch are too large to be bundled
+    plane = Plane(plan(1), random.Random(0))
+    for number in range(PIECES):
+        list(plane.micro_batch(piece(number)))
+        bucket._remembered.clear()
+        if number == PIECES // 2:
+            for file in local.rglob("*.keys"):
+                file.unlink()
+    runs = sum(file.stat().st_size for file in local.rglob("*.rows"))
+    beside = sum(file.stat().st_size for folder in local.rglob(BESIDE_RUNS) for file in folder.iterdir())
+    assert runs > 0
+    assert beside < runs / 2, "what is stored of the runs lies beside them once more"
 
 
 def test_what_is_in_memory_is_never_less_than_nothing(local: Path) -> None:

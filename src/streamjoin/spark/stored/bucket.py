@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, Final
@@ -35,7 +35,7 @@ from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.spark.stored.blob_cache import BlobCache, cache_of, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
-from streamjoin.spark.stored.local_runs import folder_of, forget_ended, keep_named, touch
+from streamjoin.spark.stored.local_runs import folder_of, forget_ended, keep_named, parts_in_files, touch
 from streamjoin.spark.stored.pages import bound, page_count, pages_of
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
@@ -204,7 +204,9 @@ class Bucket:
             check_format(manifest.get("format"))
             scratch, shelf = self._scratch(manifest["state"]), Shelf.of(manifest)
             cache = self._cache(manifest["state"])
-            snapshot = readable(Snapshot(manifest, StoredBlobs(shelf, self.variables.blobs, cache)))
+            in_files = set[str]() if scratch is None else parts_in_files(manifest)
+            blobs = StoredBlobs(shelf, self.variables.blobs, cache, in_files=in_files)
+            snapshot = readable(Snapshot(manifest, blobs))
             check_same(snapshot.manifest["identity"], self.identity)
             running = self.stage.build(manifest["bucket"], scratch)
             cache.keep_only(shelf.values)
@@ -234,12 +236,15 @@ class Bucket:
     def _save(self, known: Remembered, figures: dict[str, int] | None = None) -> None:
         snapshot = known.stage.snapshot()
         shelf, cache = known.stored, self._cache(known.state)
+        # Runs in files are found by everyone on this host: what is stored of them need not lie there a second time.
+        in_files = set[str]() if self.stage.memory is None else parts_in_files(snapshot.manifest)
         for name, value in shelf.new_values(snapshot.blobs):
             count = page_count(value)
             for number, page in enumerate(pages_of(value)):
                 self.variables.blobs.updateValue((name, number), (count, page))
             shelf.values[name] = count, len(value)
-            cache.put(name, value)
+            if name.rpartition("/")[2] not in in_files:
+                cache.put(name, value)
             del value  # before the next one is made
         for name in shelf.unneeded():
             for number in range(shelf.values.pop(name)[0]):
@@ -295,13 +300,15 @@ def packets_of(frames: Iterable[pd.DataFrame]) -> Iterator[Packet]:
 @dataclass
 class StoredBlobs(Mapping[str, bytes]):
     """The blobs of a stored stage: from this host's files, or else from the store. `in_order`: they are asked for as
-    they were stored, so that no more than one bundle need be open.
+    they were stored, so that no more than one bundle need be open. `in_files`: parts of runs that are put into files of
+    their own when they have been read, so that others on this host find those.
     """
 
     shelf: Shelf
     store: Any
     cache: BlobCache
     in_order: bool = False
+    in_files: Set[str] = frozenset()
     opened: dict[str, Any] = field(default_factory=dict)  # blobs of bundles that have been read
 
     def __getitem__(self, name: str) -> bytes:
@@ -322,7 +329,8 @@ class StoredBlobs(Mapping[str, bytes]):
             return seen
         pages, _ = self.shelf.values[value]
         content = bound(self.store.getValue((value, number))[1] for number in range(pages))
-        self.cache.put(value, content)
+        if value.rpartition("/")[2] not in self.in_files:
+            self.cache.put(value, content)
         return content
 
     def __iter__(self) -> Iterator[str]:

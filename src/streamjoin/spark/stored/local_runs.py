@@ -110,6 +110,22 @@ def keep_named(folder: str, manifest: Any) -> None:
     FileStore(folder=Path(folder)).keep_only(set(runs_in(manifest)))
 
 
+def parts_in_files(manifest: Any) -> set[str]:
+    """The parts of all areas' runs in files that a manifest names.
+
+    >>> there, here = ({"parts": [name], "stored_rows": [9]} for name in "ab")
+    >>> parts_in_files({"operators": [{"runs": [{**there, "level": 0}, here]}]})
+    {'a'}
+    """
+    if isinstance(manifest, list):
+        return {found for each in manifest for found in parts_in_files(each)}
+    if not isinstance(manifest, dict):
+        return set()
+    if "level" in manifest and "stored_rows" in manifest:
+        return set(manifest["parts"])
+    return {found for each in manifest.values() for found in parts_in_files(each)}
+
+
 def runs_in(manifest: Any) -> list[str]:
     """The ids of all runs that a manifest names.
 
