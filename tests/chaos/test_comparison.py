@@ -55,7 +55,7 @@ def test_lost_and_repeated_rows_of_an_output_are_found(spark: SparkSession, tmp_
     assert (less.repeated.total(), less.invented.total()) == (0, 0)
 
 
-@pytest.mark.parametrize("name", ["late-output", "theta-late-output"])
+@pytest.mark.parametrize("name", ["late-output", pytest.param("theta-late-output", marks=pytest.mark.long)])
 def test_late_rows_are_expected_as_a_stream_shows_them(spark: SparkSession, tmp_path: Path, name: str) -> None:
     kind = KINDS[name]
     data.write(tmp_path / "in", "1", Shape(files=6, rows=40), late=True)

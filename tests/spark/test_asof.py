@@ -88,6 +88,7 @@ def test_differential_pandas(spark: SparkSession, direction: str, exact: bool, t
     assert len(got) > 100
 
 
+@pytest.mark.long  # the same options as beside pandas
 @pytest.mark.parametrize(("direction", "exact", "tolerance"), OPTIONS)
 def test_differential_polars(spark: SparkSession, direction: str, exact: bool, tolerance: int | None) -> None:
     sides = drawn(2, unique=True, apart=direction == "nearest")

@@ -19,7 +19,7 @@ CASES: dict[str, tuple[str, int, int, dict[str, Any]]] = {
         "SELECT R.id, S.id AS other FROM R [ROWS 5], S [PARTITION BY k ROWS 2] WHERE R.k = S.k", 4, 2, {},
     ),
     "aggregation": (
-        "SELECT k, COUNT(*) AS n, SUM(v) AS total, MAX(id) AS last FROM R [RANGE 9 SECONDS] GROUP BY k", 5, 3, {},
+        "SELECT k, COUNT(*) AS n, SUM(v) AS total, MAX(id) AS last FROM R [RANGE 9 SECONDS] GROUP BY k", 3, 3, {},
     ),
     "of a join": (
         """SELECT R.k, AVG(S.v) AS mean FROM R [RANGE 4 SECONDS], S [ROWS 6] WHERE R.k = S.k
@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, int, int, dict[str, Any]]] = {
     ),
     "set operators": (
         "SELECT k, v FROM R [RANGE 8 SECONDS] EXCEPT SELECT k, v FROM S [ROWS 7] UNION SELECT k, lo FROM S [NOW]",
-        4, 2, {},
+        3, 2, {},
     ),
     "outer join by band": (
         """SELECT R.id, S.id AS other FROM R [RANGE 5 SECONDS] PRIORITY BY CASE WHEN id % 4 = 0 THEN 3 ELSE 0 END
