@@ -64,7 +64,7 @@ def test_differential_a_query_goes_on_where_another_version_stopped(
 @pytest.mark.parametrize("number", [FORMAT + 1, 0, None])
 def test_another_format_is_refused_with_what_to_do(number: int | None) -> None:
     with pytest.raises(
-        sj.StreamjoinError, match=rf"has format {number}, and this version of streamjoin reads {FORMAT}"
+        sj.StreamjoinError, match=rf"has format {number}, and this version of streamjoin reads .*{FORMAT}"
     ) as told:
         formats.readable(Snapshot({"format": number}))
     assert "end the query with that version" in str(told.value)

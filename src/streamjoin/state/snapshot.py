@@ -9,7 +9,9 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-FORMAT: Final = 6
+from streamjoin.state.repeats import lean, whole
+
+FORMAT: Final = 7
 
 
 class Blobs(Mapping[str, bytes]):
@@ -72,12 +74,13 @@ def restore_parts(parts: Mapping[str, Part], snapshot: Snapshot) -> None:
 
 
 def table_to_bytes(table: pa.Table, *, compressed: bool = False) -> bytes:
-    """A table as an Arrow stream; `compressed` where much of it repeats itself.
+    """A table as an Arrow stream, without columns that repeat others (see `repeats`); `compressed` where much of it is
+    alike.
 
     >>> table_from_bytes(table_to_bytes(pa.table({"a": [1, 2]}))).to_pydict()
     {'a': [1, 2]}
     """
-    sink = pa.BufferOutputStream()
+    sink, table = pa.BufferOutputStream(), lean(table)
     # Threads would be new ones in every worker, for a few milliseconds of work.
     options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False) if compressed else None
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
@@ -87,5 +90,5 @@ def table_to_bytes(table: pa.Table, *, compressed: bool = False) -> bytes:
 
 
 def table_from_bytes(blob: bytes) -> pa.Table:
-    """The table of an Arrow stream, without copying it."""
-    return pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
+    """The table of an Arrow stream, without copying what is in it."""
+    return whole(pa.ipc.open_stream(pa.py_buffer(blob)).read_all())

@@ -19,8 +19,23 @@ from streamjoin.state.snapshot import FORMAT
 
 Reader = Callable[[Snapshot], Snapshot]
 
+
+def _of_whole_columns(stored: Snapshot) -> Snapshot:
+    """6: all columns of all tables are written, also those that repeat others. Blobs say themselves which are not."""
+
+    def renumbered(kept: Any) -> Any:
+        if isinstance(kept, list):
+            return [renumbered(each) for each in kept]
+        if not isinstance(kept, dict):
+            return kept
+        inner = {name: renumbered(each) for name, each in kept.items()}
+        return inner | ({"format": 7} if "fingerprint" in kept else {})  # an operator's own
+
+    return Snapshot({**renumbered(stored.manifest), "format": 7}, stored.blobs)
+
+
 # From an older format to its reader, which gives the same state in the format after it.
-READERS: Final[dict[int, Reader]] = {}
+READERS: Final[dict[int, Reader]] = {6: _of_whole_columns}
 
 
 def check_format(number: Any) -> None:
