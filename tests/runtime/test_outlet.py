@@ -77,7 +77,7 @@ def test_to_another_operator_everything_goes_at_once_and_ends_follow() -> None:
     (rows,) = given.send(results((1, 0, FOREVER), holders=[7]))
     assert (rows.kind, Batch.from_table(rows.table).holder.tolist()) == ("rows", [7])
     told = [(packet.bucket, packet.kind) for packet in given.send(ends((7, 4)))]
-    assert told == [(0, "ends")] == [(rows.bucket, "ends")], "in the other bucket nobody has the row"
+    assert told == [(rows.bucket, "ends")] == [(1, "ends")], "in the other bucket nobody has the row"
     assert given.footprint.rows == 0
 
 
