@@ -2,11 +2,12 @@
 
 A case is a tree, rows with priorities, disorder within the slack, cuts into micro-batches, lanes in which urgent rows
 come any number of micro-batches earlier, restarts, a number of buckets, and often a timer, which finds all inputs idle
-before they end and so lets results go. It runs as a stream with priorities, and as a batch without; inner joins, of two
-inputs by validity or interval and of three, are also made by plain loops. Whatever leaves a bucket with ordered
-emission is *weakly ordered*: once a result with priority 0 has left, none with a smaller `ts` follows, urgent or not;
-and those with priority 0 are in order of (ts, te). Results have the priority that their members say, urgent pairs,
-tuples and rows of semi joins leave at once, and none with priority 0 is ahead of progress (`priority_members`).
+before they end and so lets results go. It runs as a stream and as a batch with priorities, and as a batch without;
+inner joins, of two inputs by validity or interval and of three, are also made by plain loops. Whatever leaves a bucket
+with ordered emission is *weakly ordered*: once a result with priority 0 has left, none with a smaller `ts` follows,
+urgent or not; and those with priority 0 are in order of (ts, te). Results have the priority that their members say,
+urgent pairs, tuples and rows of semi joins leave at once, and none with priority 0 is ahead of progress
+(`priority_members`).
 
     python -m tests.priority_simulator --runs 4000
 
@@ -109,6 +110,8 @@ def draw(seed: int) -> PriorityCase:
         return _chosen(rng, seed, "chosen")
     if seed % 13 == 4:
         return _no_join(rng, seed, "no join")
+    if seed % 19 == 7:
+        return _row_windows(rng, seed, "row windows")
     kind = rng.choice(list(KINDS))
     return KINDS[kind](rng, seed, kind)
 
@@ -281,6 +284,22 @@ def _no_join(rng: random.Random, seed: int, kind: str) -> PriorityCase:
     return replace(case, emit="ordered", buckets=1, more={"reordered": True}) if top == "plain" else case
 
 
+def _row_windows(rng: random.Random, seed: int, kind: str) -> PriorityCase:
+    """Joins over the newest rows, of all or of each group: which they are, no lane and no wave may change."""
+    windows = [Rows(rng.randint(1, 3), by=rng.choice([None, ("k",)])) for _ in "RS"]
+    windows = windows if rng.random() < 0.5 else [windows[0], Range(rng.randint(2, 8))]  # type: ignore[list-item]
+    predicates, how = _predicates(rng, "R", "S"), rng.choice(["inner", "left", "full", "semi", "anti"])
+    outer = rng.choice(["row", "snapshot"])
+
+    def tree(prioritised: bool) -> Relation:
+        left, right = (
+            _stream(name, window, prioritised=prioritised) for name, window in zip("RS", windows, strict=True)
+        )
+        return Join(left, right, predicates, None, how, outer)  # type: ignore[arg-type]
+
+    return _case(rng, seed, kind, tree, "RS")
+
+
 KINDS: dict[str, Callable[[random.Random, int, str], PriorityCase]] = {
     "join": _join,
     "interval": _interval,
@@ -421,6 +440,9 @@ def run(case: PriorityCase) -> int:
             # Every input gives four columns, its id first.
             ids[(*(row[4 * number] for number in range(len(names))), *row[4 * len(names) :])] += times
         assert ids == case.loops(case.rows), "the batch differs from plain loops"
+    whole = plan_of(case.tree(True), dict.fromkeys(names, SCHEMA), leaving=case.leaving())
+    batch = counted(InProcess(whole).batch({name: [table(rows)] for name, rows in case.rows.items()}))
+    assert batch == expected, "over whole frames priorities change results"
     plan = case.plan()
     running = Ordered(plan, rng=random.Random(case.seed + 1), trouble=case.trouble, case=case)
     members = Members(

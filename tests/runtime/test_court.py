@@ -9,14 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamjoin.algebra import FOREVER, Range
+from streamjoin.algebra import FOREVER, Equals, Range, Rows
 from streamjoin.operators import Judging
 from streamjoin.operators.contract import side_by_side
 from streamjoin.plan.identity import identity_of
+from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.physical import PhysicalPlan
+from streamjoin.plan.relation import Join, Stream
 from streamjoin.runtime.lateness import Slack
+from streamjoin.runtime.outlet import ToCourt
 from streamjoin.runtime.packets import Packet
 from streamjoin.state import Batch
+from tests.in_process import plan_of
+from tests.interpreter import InProcess
 from tests.joins import JoinCall
 from tests.operators.driving import rows
 from tests.state.storing import Store, moved
@@ -128,3 +133,24 @@ def test_a_court_goes_on_from_its_snapshot(ordered: bool) -> None:
 def test_a_court_over_other_buckets_is_another_one() -> None:
     two, three = (planned(buckets=buckets) for buckets in (2, 3))
     assert identity_of(two, two.stages[1])["buckets"] != identity_of(three, three.stages[1])["buckets"]
+
+
+def test_an_end_comes_once_to_whoever_reads_a_court() -> None:
+    """Each bucket of the first stage says the ends of its own results: its own bucket of the court hands them on."""
+    columns = pa.schema([(name, pa.int64()) for name in ("id", "ts")])
+
+    def stream(name: str, window: Any) -> Stream:
+        return Stream(name, ((f"{name}.id", "id"),), "ts", window)
+
+    def left_join(one: Any, two: Any, *predicates: Any) -> Join:
+        return Join(one, two, predicates, None, "left", "row")
+
+    first = left_join(stream("R", Rows(1, drain=True)), stream("S", Range(9)))
+    relation = left_join(first, stream("T", Range(9)), Equals("R.id", "T.id"))
+    leaving = Leaving(validity=("from", "to"), buckets=2)
+    running = InProcess(plan_of(relation, dict.fromkeys("RST", columns), dict.fromkeys("RST", 0), leaving))
+    assert [isinstance(stage.outlet.way, ToCourt) for stage in running.plan.stages] == [False, True, False, False]
+    some = {name: [pa.table({"id": [number], "ts": [5]}, columns)] for name, number in (("R", 1), ("S", 2))}
+    left = [*running.micro_batch(some), *running.end()]
+    found = [tuple(row[name] for name in ("R.id", "S.id", "T.id", "from", "to")) for t in left for row in t.to_pylist()]
+    assert found == [(1, 2, None, 5, 6)]

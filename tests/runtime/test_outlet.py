@@ -76,7 +76,8 @@ def test_to_another_operator_everything_goes_at_once_and_ends_follow() -> None:
     given = outlet("passed on", ToCourt(4, 2))
     (rows,) = given.send(results((1, 0, FOREVER), holders=[7]))
     assert (rows.kind, Batch.from_table(rows.table).holder.tolist()) == ("rows", [7])
-    assert [(packet.bucket, packet.kind) for packet in given.send(ends((7, 4)))] == [(0, "ends"), (1, "ends")]
+    told = [(packet.bucket, packet.kind) for packet in given.send(ends((7, 4)))]
+    assert told == [(rows.bucket, "ends")] == [(1, "ends")], "in the other bucket nobody has the row"
     assert given.footprint.rows == 0
 
 

@@ -59,6 +59,7 @@ def test_a_result_has_the_largest_priority_of_its_rows_or_what_is_said(
     both = sj.join(urgent, limits, priority=["priority", "9 - k * 4"], **JOINED)
     assert both.columns == ["k", "ts", "severity", "v", "ts_right", "most", "valid_from", "valid_to", "priority"]
     assert rows_of(both, "ts", "priority") == [(10, 10), (11, 5), (20, 8), (21, 1)]
+    assert "rows of input 1 by 9 - k * 4: their results leave first" in str(sj.explain(both))
     least = sj.join(urgent, limits, priority=["priority", "9 - k * 4"], new_priority="least(p0, p1)", **JOINED)
     assert rows_of(least, "ts", "priority") == [(10, 5), (11, 0), (20, 1), (21, 0)]
     folder = str(tmp_path)
@@ -99,6 +100,7 @@ def test_what_is_refused(spark: SparkSession, status: DataFrame, urgent: DataFra
         (lambda: sj.prioritise(status, {"v > 1": -1}), "whole number from 0 on, got -1"),
         (lambda: sj.prioritise(status, {}), "dict from a condition"),
         (lambda: sj.join(status, limits, priority=["severity", None], **JOINED), "severity of input 0 is string"),
+        (lambda: sj.join(status, limits, priority=["v > 50", None], **JOINED), "and v > 50 of input 0 is boolean"),
         (lambda: sj.join(urgent, limits, priority=["v", None], **JOINED), "two columns 'priority'"),
         (lambda: sj.join(status, limits, new_priority="p0", **JOINED), "nothing says which rows are urgent"),
         (lambda: sj.join(urgent, limits, priority=["priority", None], new_priority="p0 > 1", **JOINED), "is boolean"),
@@ -125,6 +127,7 @@ def test_what_is_refused(spark: SparkSession, status: DataFrame, urgent: DataFra
         ),
         (lambda: sj.deprioritise(status, time="ts"), "nothing says which rows"),
         (lambda: sj.deprioritise(urgent), "nothing says when rows"),
+        (lambda: sj.deprioritise(urgent, time="ts", priority="v % 3"), r"already, and priority='v % 3'.*withColumn"),
         (lambda: sj.lanes(urgent=status), "two frames or more"),
         (lambda: sj.lanes(urgent=status, normal=limits), "lane 'normal' has the columns"),
         (

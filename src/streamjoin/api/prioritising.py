@@ -15,7 +15,7 @@ from streamjoin.api.queries import Frames
 from streamjoin.errors import CallError, says_what_fits
 from streamjoin.plan.condition import quoted
 from streamjoin.spark.calls.inputs import Input
-from streamjoin.spark.calls.options import Options
+from streamjoin.spark.calls.options import PRIORITY_NAME, Options
 from streamjoin.spark.calls.prioritising import laned, prioritised
 from streamjoin.spark.lane_limit import LaneLimit, limit_of
 from streamjoin.spark.marks import name_in_plan, plan_by_mark, priority_column
@@ -86,7 +86,12 @@ def deprioritise(
         frames.times, frames.windows = [None], [_validity(part)]
     kept = {name: name for name in part.columns if name != column}
     stream = replace(frames.stream(0, kept), priority=quoted(column))
-    shown = column if column in part.columns else "priority"
+    shown = column if column in part.columns else PRIORITY_NAME
+    if shown != column and shown.lower() in map(str.lower, part.columns):
+        raise CallError(
+            f"the frame has a column {shown!r} already, and priority={priority!r} is none of its columns",
+            hint=f"make it one, frame.withColumn(...), and give its name; or drop {shown!r}",
+        )
     frames.options = replace(frames.options, priority_as=shown)
     return frames.run(stream, reordered=True)
 

@@ -132,8 +132,8 @@ class Measuring:
         """Of a command with all its inputs; None where nothing is to be measured."""
         if wanted is None:
             return None
-        if wanted <= 0:
-            raise CallError(f"--batch-seconds must be positive, got {wanted}", hint="--batch-seconds 2")
+        if not 0 < wanted < 1e6:  # as `sj.lane_limit` takes them: for others no limit would ever be found
+            raise CallError(f"--batch-seconds must be a positive number, got {wanted}", hint="--batch-seconds 2")
         normal = {as_input(stream, last(paths)): paths[last(paths)] for stream, paths in lanes.items()}
         _check_apart(normal, inputs)
         kept = checkpoint / KEPT

@@ -27,6 +27,7 @@ from streamjoin.plan.wording import (
     in_bytes,
     in_units,
     target_of,
+    written_as,
 )
 from streamjoin.runtime.fragment import Entry, Inner, Node
 from streamjoin.runtime.lateness import LargestDelay
@@ -52,7 +53,8 @@ def _urgent(plan: PhysicalPlan) -> Iterator[tuple[str, str]]:
     for source in plan.sources:
         priority = describe_priority(source)
         if priority is not None:
-            yield "urgent", f"rows of {source.reading.label} by {priority}: their results leave first"
+            by = written_as(source.derived, priority)
+            yield "urgent", f"rows of {source.reading.label} by {by}: their results leave first"
 
 
 def _line(heading: str, text: str) -> str:

@@ -128,10 +128,20 @@ def bare_name(plan: PhysicalPlan, name: str) -> str:
 def computed_from(source: Source, name: str) -> str:
     """What a hidden column of a source is in the frame, or what the call has computed it from; others as they are."""
     column = dict(source.reads).get(name, name)
+    written = written_as(source.derived, column)
+    return written if written != column or name.startswith(HIDDEN) else name
+
+
+def written_as(derived: Sequence[str], column: str) -> str:
+    """A column of a frame for people: one that the call has added is what it is computed from.
+
+    >>> written_as(["Column<'v > 2'>"], "__sjh_c0"), written_as(["Column<'v > 2'>"], "v")
+    ('v > 2', 'v')
+    """
     added = _ADDED.fullmatch(column)
-    if added is not None and int(added[1]) < len(source.derived):
-        return source.derived[int(added[1])].removeprefix("Column<'").removesuffix("'>")
-    return column if name.startswith(HIDDEN) else name
+    if added is None or int(added[1]) >= len(derived):
+        return column
+    return derived[int(added[1])].removeprefix("Column<'").removesuffix("'>")
 
 
 def as_written(plan: PhysicalPlan, text: str) -> str:

@@ -72,7 +72,10 @@ class ToCourt:
         yield Packet(bucket, self.channel, "rows", batch.to_table())
 
     def tell(self, bucket: int, kind: Kind, content: Any) -> Iterator[Packet]:
-        yield from to_all(self.buckets, self.channel, kind, content)
+        if kind == "ends":  # of results that went there: each other bucket would tell its readers of them once more
+            yield Packet(bucket, self.channel, kind, content)
+        else:
+            yield from to_all(self.buckets, self.channel, kind, content)
 
     def shown(self, bucket: int, packet: Packet) -> Iterator[Packet]:
         yield Packet(bucket, packet.channel, packet.kind, packet.content)

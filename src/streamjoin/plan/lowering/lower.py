@@ -138,7 +138,8 @@ class Lowering(JoinLowering):
     def _row_window(self, feed: SourceFeed, window: Rows) -> Lowered:
         groups = tuple(each.name for each in feed.hidden if each.name.startswith(HIDDEN + "by"))
         ties = tuple(each.name for each in feed.hidden if each.name.startswith(HIDDEN + "tie"))
-        by_content = feed.info.streaming and self.streams.prioritised
+        # Urgent rows of a whole frame go first, too, so who came first says nothing there either.
+        by_content = self.streams.prioritised and (feed.info.streaming or feed.stream.priority is not None)
         ties = (ARRIVAL,) if feed.info.streaming and not by_content else ties
         fields = (*feed.fields, Field(KEEP, plain_type(pa.bool_()))) if feed.kept else feed.fields
         names = names_of(fields)

@@ -40,6 +40,7 @@ from streamjoin.plan.relation import (
     streams_of,
 )
 from streamjoin.plan.types import Field, Typing, type_of
+from streamjoin.plan.wording import written_as
 from streamjoin.runtime.intake import HIDDEN, PRIORITY
 from streamjoin.runtime.recall import ToRecall
 from streamjoin.state.batch import Priorities
@@ -149,8 +150,9 @@ def ranking_of(stream: Stream, info: SourceInfo, typing: Typing) -> Ranking | No
         reads = tuple((own, name) for name, own in names.items())
         ranking = Ranking(reads, (Rank(text, tuple(names.values())),), field)
     if not pa.types.is_integer(ranking.field.type.arrow):
+        said = written_as(info.derived, bare_names(stream.priority))
         raise CallError(
-            f"a priority is an integer, and {bare_names(stream.priority)} of {info.label} is {ranking.field.type.text}",
+            f"a priority is an integer, and {said} of {info.label} is {ranking.field.type.text}",
             hint="cast it, cast(... AS INT); or sj.prioritise(frame, {condition: priority})",
         )
     return ranking
