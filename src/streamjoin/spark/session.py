@@ -35,6 +35,8 @@ _LIKED: Final = {
     # Stateful operators in Python keep their state in RocksDB; with a changelog a commit writes only what has changed.
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # To count its rows the store would read each value before it is removed, all that expires; we count rows ourselves.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
 }
 # Where workers run beside the driver.
 _LIKED_HERE: Final = {
