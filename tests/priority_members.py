@@ -79,13 +79,18 @@ class Members:
         or is left over.
         """
         over = any(getattr(each, "how", "inner") in ("semi", "anti") for each in _all_of(self.relation))
-        rows = any(isinstance(leaf.window, Rows) for leaf in streams_of(self.relation))
-        return not over and not rows and not isinstance(self.relation, AsOfJoin | BestMatchJoin | NearestJoin)
+        chooses = isinstance(self.relation, AsOfJoin | BestMatchJoin | NearestJoin)
+        return not over and not self.ends_late and not chooses
+
+    @cached_property
+    def ends_late(self) -> bool:
+        """Whether ends of rows become known later than the rows: until then nothing of them is appended."""
+        return any(isinstance(leaf.window, Rows) for leaf in streams_of(self.relation))
 
     def due(self, row: Row) -> int | None:
         """The micro-batch in which a result leaves if it is urgent; None if it may wait, as padded rows do."""
         ids = [row[name] for name in row if name.endswith(".id")]
-        if self.partners:
+        if self.partners and not self.ends_late:
             return max(self.came[ids[0]], min(self.came[each] for each in self.partners[ids[0]]))
         return max(self.came[each] for each in ids) if self.at_once and None not in ids else None
 

@@ -68,8 +68,8 @@ def test_what_lanes_are_refused_with(tmp_path: Path) -> None:
         (["--lane", "R=x"], "a lane is written STREAM:LANE=PATH"),
         ([*lanes, "--stream", f"R={tmp_path / 'normal'}"], "the input 'R' was given twice"),
         (["--batch-seconds", "2"], "there are no lanes"),
-        ([*lanes, "--batch-seconds", "0"], "--batch-seconds must be a positive number, got 0.0"),
-        ([*lanes, "--batch-seconds", "nan"], "--batch-seconds must be a positive number, got nan"),
+        ([*lanes, "--batch-seconds", "0"], "--batch-seconds must be positive and finite, got 0.0"),
+        ([*lanes, "--batch-seconds", "nan"], "--batch-seconds must be positive and finite, got nan"),
         ([*lanes, "--batch-seconds", "2", "--files-per-batch", "1"], "both limit a lane"),
         ([*lanes, "--arrival", "ts", "--arrival-interval", "1 s"], "--arrival beside --lane"),
     ):

@@ -133,7 +133,7 @@ class Measuring:
         if wanted is None:
             return None
         if not 0 < wanted < 1e6:  # as `sj.lane_limit` takes them: for others no limit would ever be found
-            raise CallError(f"--batch-seconds must be a positive number, got {wanted}", hint="--batch-seconds 2")
+            raise CallError(f"--batch-seconds must be positive and finite, got {wanted}", hint="--batch-seconds 2")
         normal = {as_input(stream, last(paths)): paths[last(paths)] for stream, paths in lanes.items()}
         _check_apart(normal, inputs)
         kept = checkpoint / KEPT
