@@ -233,7 +233,7 @@ class Plane:
 
     def _processor(self, stage: Stage, label: int, stores: dict[int, Store]) -> StageProcessor:
         if self.rng.random() < self.trouble:
-            bucket._remembered.clear()
+            bucket.forget_all()
         if self.rng.random() < self.trouble:
             beside_runs = local_runs.scratch().folder.glob(f"*/{blob_cache.BESIDE_RUNS}/*")
             for file in (*blob_cache.cache_root().rglob("*"), *beside_runs):

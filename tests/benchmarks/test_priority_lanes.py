@@ -314,6 +314,6 @@ def test_a_task_leaves_nothing_on_its_host() -> None:
 def test_a_task_whose_state_was_forgotten_is_not_measured() -> None:
     way, effort = task.Way(task.PLAIN), task.Effort(rows=500)
     way.take(task.micro_batch(effort, 0))
-    bucket._remembered.clear()
+    bucket.forget_all()
     with pytest.raises(BenchmarkError, match="forgotten between micro-batches"):
         way.take(task.micro_batch(effort, 1))

@@ -16,7 +16,7 @@ import pytest
 
 from streamjoin.algebra import Greedy, MaxFanIn
 from streamjoin.api import joins
-from streamjoin.errors import SnapshotError
+from streamjoin.errors import SnapshotError, SpillError
 from streamjoin.operators.contract import ALONE, Context, Results
 from streamjoin.operators.tpmj import Shares, Tpmj, ValueOrder
 from streamjoin.operators.tpmj.configuration import DEFAULT_MEMORY
@@ -84,6 +84,44 @@ def test_a_run_of_many_parts_is_made_again_with_few_files_open(tmp_path: Path) -
     assert files == 2, "what they were made of is gone"
     assert len(found) > ROWS // 2
     assert found == ids(before)
+
+
+def opened(folder: Path) -> set[str]:
+    """The runs under a folder of which this process has files open, or mapped."""
+    there = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    return {Path(file).name.partition(".")[0] for file in there if file.startswith(str(folder))}
+
+
+@contextmanager
+def small_files(most: int) -> Iterator[None]:
+    """No file can become larger: the system refuses to write, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_a_run_was_to_be_made_of_goes_when_the_disk_is_full(tmp_path: Path) -> None:
+    """Few rows find room, all of them together do not."""
+    stored, after = fed(operator(tmp_path / "one")).snapshot(), operator(tmp_path / "two")
+    written: list[int] = []
+    after.tree.store.write = lambda *given, write=after.tree.store.write: written.append(1) or write(*given)  # type: ignore[method-assign]
+    with small_files(40_000), pytest.raises(SpillError, match="could not be written"):
+        after.restore(stored)
+    assert len(written) > 2, "the case itself is wrong: nothing found room"
+    assert [file for file in (tmp_path / "two").rglob("*") if file.is_file()] == [], "others need the room"
+
+
+def test_who_is_forgotten_in_the_middle_of_a_merge_closes_its_files(tmp_path: Path) -> None:
+    """Its runs stay: who goes on elsewhere on this host finds them."""
+    running = halfway(tmp_path)
+    runs = {run.id for run in pages(running)}
+    assert opened(tmp_path) > runs, "the case itself is wrong: no file is being written"
+    running.close()
+    assert opened(tmp_path) == runs
+    assert {file.stem for file in tmp_path.rglob("*") if file.is_file()} == runs
 
 
 def test_parts_are_stored_as_they_came(tmp_path: Path) -> None:

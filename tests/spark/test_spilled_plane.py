@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import random
 import resource
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +23,8 @@ from streamjoin.errors import SpillError
 from streamjoin.operators.tpmj import Shares, Tpmj, saving
 from streamjoin.plan.physical import PhysicalPlan
 from streamjoin.spark.stored import bucket, bundles, local_runs
-from streamjoin.spark.stored.blob_cache import BESIDE_RUNS
+from streamjoin.spark.stored.blob_cache import BESIDE_RUNS, cache_of
+from streamjoin.state import layout
 from streamjoin.state.stores.private import PRIVATE
 from streamjoin.state.stores.scratch import FOLDER
 from tests.function_trees import plan_of, rows, table, tree
@@ -98,7 +102,7 @@ def test_a_query_goes_on_from_what_is_stored(local: Path, trouble: str, suffix: 
             files = list(local.rglob(f"*.{suffix}"))
             assert files, "nothing is in files: the budget is not small enough"
             if worker == "another":
-                bucket._remembered.clear()
+                bucket.forget_all()
             for file in files:
                 TROUBLE[trouble](file)
         before = {label: store.copy() for label, store in plane.stores[0].items()}
@@ -107,7 +111,7 @@ def test_a_query_goes_on_from_what_is_stored(local: Path, trouble: str, suffix: 
                 found.append(ids(plane.micro_batch(piece(number))))
             except SpillError as error:
                 errors.append(str(error))
-                bucket._remembered.clear()
+                bucket.forget_all()
                 plane.stores[0].update({label: store.copy() for label, store in before.items()})
     assert found == expected
     assert bool(errors) == (trouble == "changed" or (trouble == "cut" and worker == "the same"))
@@ -120,7 +124,7 @@ def copied(plane: Plane) -> dict[int, Any]:
 
 def again_from(plane: Plane, stored: dict[int, Any]) -> None:
     """A query that has failed starts again, perhaps in another worker."""
-    bucket._remembered.clear()
+    bucket.forget_all()
     plane.stores[0].update({label: store.copy() for label, store in stored.items()})
 
 
@@ -178,7 +182,7 @@ def test_a_join_in_sorted_runs_goes_on_in_another_worker_as_it_would_have_in_the
     for number in range(2 * PIECES):
         expected.append(ids(one.micro_batch(later(number))))
     for number in range(2 * PIECES):
-        bucket._remembered.clear()
+        bucket.forget_all()
         found.append(ids(many.micro_batch(later(number))))
     assert sum(map(bool, found)) > PIECES, "the case itself is wrong: results leave in too few micro-batches"
     assert any(remade) == bool(trouble)
@@ -214,6 +218,42 @@ def test_a_full_disk_is_an_error_and_the_query_goes_on_when_there_is_room(local:
     assert not half_made(local)
 
 
+@pytest.mark.parametrize("how", ["too many", "outdated", "failed"])
+def test_who_is_forgotten_closes_and_removes_what_it_was_writing(
+    local: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The half of a merge is nobody's: whoever goes on with the bucket begins it again."""
+    plane, seen = Plane(plan_of_kind("sorted runs", 6000), random.Random(0)), list[set[str]]()
+    save = bucket.Bucket._save
+    monkeypatch.setattr(bucket.Bucket, "_save", lambda *given: seen.append(half_made(local)) or save(*given))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        if how == "failed":
+            save = cannot_be_saved
+            with pytest.raises(RuntimeError, match="the store is gone"):
+                list(plane.micro_batch(piece(0)))
+        else:
+            list(plane.micro_batch(piece(0)))
+        if how == "too many":
+            monkeypatch.setattr(bucket, "STAGES_KEPT", 1)
+            list(Plane(plan_of_kind("areas", 6000), random.Random(0)).micro_batch(piece(0)))
+        elif how == "outdated":
+            mine = {state: bucket._remembered.pop(state) for state in list(bucket._remembered)}
+            list(plane.micro_batch(piece(1)))  # in another worker
+            bucket.forget_all()
+            bucket._remembered.update(mine)
+            del mine
+            list(plane.micro_batch(piece(2)))
+        gc.collect()
+    assert seen[0], "the case itself is wrong: no merge was under way"
+    assert not half_made(local)
+    assert [str(each.message) for each in told if issubclass(each.category, ResourceWarning)] == []
+
+
+def cannot_be_saved(*given: Any) -> None:
+    raise RuntimeError("the store is gone")
+
+
 def half_made(local: Path) -> set[str]:
     return {file.stem for file in local.rglob("*.keys")} - {file.stem for file in local.rglob("*.index")}
 
@@ -228,7 +268,7 @@ def test_pages_are_counted_in_the_micro_batch_that_reads_and_writes_them(local: 
     assert all(figures["pages_written"] > 0 for figures in told)
     assert all(figures["pages_read"] > 0 for figures in told[1:])
     assert told[-1]["spilled_bytes"] > 0
-    bucket._remembered.clear()
+    bucket.forget_all()
     list(plane.micro_batch(piece(PIECES)))
     (figures,) = [each for each in plane.figures if "pages_read" in each]
     assert 0 < figures["pages_written"] < sum(each["pages_written"] for each in told), "not all of them once more"
@@ -247,7 +287,7 @@ def test_what_rows_carry_is_read_when_they_match(local: Path) -> None:
     assert len(files) == 2
     for file in files:
         file.write_bytes(bytes(each ^ 255 for each in file.read_bytes()))
-    bucket._remembered.clear()
+    bucket.forget_all()
     assert ids(plane.micro_batch(one(2, 900.0))) == Counter([(2, 2)])
     with pytest.raises(SpillError, match=r"is damaged in page 0.*start the query again"):
         list(plane.micro_batch(one(3, 5.0)))
@@ -277,26 +317,47 @@ def test_what_a_query_with_a_budget_writes_lies_in_sparks_local_folder_for_this_
 def test_another_worker_of_the_host_reads_nothing_from_the_store(local: Path, budget: int | None) -> None:
     plane = Plane(plan(budget), random.Random(0))
     list(plane.micro_batch(piece(0)))
-    bucket._remembered.clear()
+    bucket.forget_all()
     read = Map.read
     list(plane.micro_batch(piece(1)))
     assert Map.read == read
 
 
-def test_parts_of_runs_in_files_lie_on_this_host_once(local: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that takes the bucket over, with the files or without, makes no copy of them beside the runs either."""
-    monkeypatch.setattr(bundles, "SMALL", 1)  # parts of a real micro-batch are too large to be bundled
-    plane = Plane(plan(1), random.Random(0))
-    for number in range(PIECES):
+@pytest.mark.parametrize("taken_over", [True, False])
+@pytest.mark.parametrize(("kind", "memory"), [("areas", 1), ("areas", 20_000), ("sorted runs", 6_000)])
+def test_parts_of_runs_in_files_lie_on_this_host_once(
+    local: Path, monkeypatch: pytest.MonkeyPatch, kind: str, memory: int, taken_over: bool
+) -> None:
+    """Also of those that were in memory when they were stored. And a worker that takes the bucket over, with the files
+    or without, makes no copy of them beside the runs either.
+    """
+    monkeypatch.setattr(bundles, "SMALL", 1)  # parts of a real micro-batch are too large to be bundled,
+    monkeypatch.setattr(layout, "PART_BYTES", 1)  # and to be stored anew with others
+    plane, beside = Plane(plan_of_kind(kind, memory), random.Random(0)), list[int]()
+    for number in range(2 * PIECES):
         list(plane.micro_batch(piece(number)))
-        bucket._remembered.clear()
+        if taken_over:
+            bucket.forget_all()
         if number == PIECES // 2:
             for file in local.rglob("*.keys"):
                 file.unlink()
-    runs = sum(file.stat().st_size for file in local.rglob("*.rows"))
-    beside = sum(file.stat().st_size for folder in local.rglob(BESIDE_RUNS) for file in folder.iterdir())
-    assert runs > 0
-    assert beside < runs / 2, "what is stored of the runs lies beside them once more"
+        there, here = parts_beside_runs(plane)
+        assert there == set(), "what is stored of the runs lies beside them once more"
+        beside.append(len(here))
+    assert any(local.rglob("*.rows"))
+    assert any(beside) == (memory > 1), "the case itself is wrong: what is in memory lies there"
+
+
+def parts_beside_runs(plane: Plane) -> tuple[set[str], set[str]]:
+    """What lies in the folder of blobs of this host: parts of runs in files, and of what is in memory."""
+    (store,) = plane.stores[0].values()
+    manifest = json.loads(store.cells["manifest"][0])
+    in_files = local_runs.parts_in_files(manifest)
+    assert in_files or not any(local_runs.scratch().folder.rglob("*.rows")), "nobody knows what they are stored as"
+    cache = cache_of(manifest["state"], local_runs.folder_of(manifest["state"]))
+    found = {name for name in manifest["values"] if cache.get(name) is not None}
+    there = {name for name in found if local_runs.part_of(name) in in_files}
+    return there, {name for name in found - there if "/run/" in name or "rows" in name}
 
 
 def test_what_is_in_memory_is_never_less_than_nothing(local: Path) -> None:

@@ -284,10 +284,10 @@ def test_a_warm_worker_reads_nothing_of_the_state_and_a_cold_one_all_of_it(
     before = Map.read
     list(plane.micro_batch({"0": table(some[20:30])}))
     assert Map.read == before, "the worker has it"
-    bucket._remembered.clear()
+    bucket.forget_all()
     list(plane.micro_batch({"0": table(some[30:35])}))
     assert Map.read == before, "the host has it"
-    bucket._remembered.clear()
+    bucket.forget_all()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "another host"))
     list(plane.micro_batch({"0": table(some[35:])}))
     assert Map.read > before
@@ -299,7 +299,7 @@ def test_a_worker_keeps_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> 
         Plane(planned("keys", buckets=5).plan(), rng),
         table([row | {"k": row["id"]} for row in rows(rng, 60)]),
     )
-    bucket._remembered.clear()
+    bucket.forget_all()
     list(plane.micro_batch({"0": some}))
     assert len(bucket._remembered) == 5
     monkeypatch.setattr(bucket, "BYTES_KEPT", 0)

@@ -14,6 +14,7 @@
     times, figures            how far each input is, and what has been counted
     footprint                 what is kept; kept_rows(input), of one input; probed, whom rows of a join have asked
     snapshot() / restore(s)   go on elsewhere, as if nothing had happened
+    close()                   nobody goes on with it: what it has open is closed
 
 Whoever runs an operator uses nothing else of it. What an operator means is a configuration, a frozen value that checks
 itself; where it runs is a `Context`, and `build(context)` makes the running operator of the two. What is asked of a
@@ -333,6 +334,10 @@ class Operator(ABC):
     @abstractmethod
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot of an operator with the same configuration."""
+
+    def close(self) -> None:
+        """Nobody goes on with it here: files that it is writing are closed, and go. Most operators have none."""
+        return
 
 
 def side_by_side(members: Sequence[pa.Table]) -> pa.Table:

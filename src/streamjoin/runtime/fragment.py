@@ -345,3 +345,8 @@ class Fragment:
         """The inverse of `snapshots`."""
         for operator, snapshot in zip(self.operators, snapshots, strict=True):
             operator.restore(snapshot)
+
+    def close(self) -> None:
+        """Nobody goes on with it here."""
+        for operator in self.operators:
+            operator.close()

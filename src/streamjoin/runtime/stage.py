@@ -232,6 +232,10 @@ class RunningStage:
             [Snapshot(each, without(f"{number}:", blobs)) for number, each in enumerate(manifest["operators"])]
         )
 
+    def close(self) -> None:
+        """Nobody goes on with it here: what it has open is closed."""
+        self.fragment.close()
+
 
 def probing_figure(join: int, name: str) -> str:
     """The name of a figure of one of a stage's joins of many inputs.

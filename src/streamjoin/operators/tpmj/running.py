@@ -183,3 +183,6 @@ class RunningTpmj(Operator):
         self.rates = Rates(*manifest["rates"])
         self.lists.restore(Snapshot(manifest["lists"], snapshot.blobs))
         restore_tree(self.tree, Snapshot(manifest["tree"], snapshot.blobs))
+
+    def close(self) -> None:
+        self.tree.close()

@@ -136,13 +136,17 @@ def _remade(tree: Tree, number: int, entry: dict[str, Any], cut: int, snapshot: 
     parts = Parts.plain(entry["parts"], entry["stored"])
     tiers = Tiers(tree.store, order.columns, number, max(1, shares.pages // tree.page_bytes))
     waiting: list[Batch] = []
-    for label, part in enumerate(parts.names):
-        rows, _ = thinned(labelled(rows_from_bytes(snapshot.blobs[blob_name(number, part)]), label), cut)
-        waiting += [] if rows is None or not len(rows) else [rows]
-        if sum(map(len, waiting)) * entry["width"] * SORTING > shares.pages:
+    try:
+        for label, part in enumerate(parts.names):
+            rows, _ = thinned(labelled(rows_from_bytes(snapshot.blobs[blob_name(number, part)]), label), cut)
+            waiting += [] if rows is None or not len(rows) else [rows]
+            if sum(map(len, waiting)) * entry["width"] * SORTING > shares.pages:
+                tiers.add(tree.store.write(order.sorted(number, Batch.concat(waiting)), page_rows))
+                waiting = []
+        if waiting:
             tiers.add(tree.store.write(order.sorted(number, Batch.concat(waiting)), page_rows))
-            waiting = []
-    if waiting:
-        tiers.add(tree.store.write(order.sorted(number, Batch.concat(waiting)), page_rows))
-    run = tiers.one()
+        run = tiers.one()
+    except BaseException:
+        tiers.forget()  # a full disk: whoever starts again needs the room
+        raise
     return StoredRun(tree.store.writer(page_rows, 0).close() if run is None else run, parts, entry["width"])

@@ -60,9 +60,13 @@ class Tiers:
         some, level = self.runs[-count:], max(self.levels[-count:])
         writer = self.store.writer(some[0].page_rows, sum(run.rows for run in some))
         cursors = [Cursor(self.number, run) for run in some]
-        for rows in merged(cursors, max(1, self.room // (count + 1)), self.columns):
-            writer.append(rows)
-        together = writer.close()
+        try:
+            for rows in merged(cursors, max(1, self.room // (count + 1)), self.columns):
+                writer.append(rows)
+            together = writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
         self.moved += sum(run.pages for run in some) + together.pages
         for run in some:
             run.delete()

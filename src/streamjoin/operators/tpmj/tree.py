@@ -199,6 +199,12 @@ class Tree:
         while self.merge is not None:
             yield from self._step()
 
+    def close(self) -> None:
+        """Nobody goes on with it here. Runs stay: who goes on elsewhere finds them, and begins the merge again."""
+        if self.merge is not None:
+            self.merge.abandon()
+            self.merge = None
+
     def finish(self) -> Iterator[Results]:
         """All inputs have ended, and all groups are there."""
         postponed = self._full()

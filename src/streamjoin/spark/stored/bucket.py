@@ -9,7 +9,7 @@
 A worker keeps the stages that it has run. When the manifest's token is the one that it left behind, and the call that
 made the stage still runs, it goes on without reading anything; otherwise it is restored, from blobs that this host has
 seen or from the store. A task that fails leaves behind a stage whose token was never committed, and nobody ever asks
-for it.
+for it. Whoever is forgotten closes what it has open: the half of a merge that it has written is nobody's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from streamjoin.spark.running.urgent import Handler, telling
 from streamjoin.spark.stored.blob_cache import BlobCache, cache_of, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
-from streamjoin.spark.stored.local_runs import folder_of, forget_ended, keep_named, parts_in_files, touch
+from streamjoin.spark.stored.local_runs import folder_of, forget_ended, keep_named, part_of, parts_in_files, touch
 from streamjoin.spark.stored.pages import bound, page_count, pages_of
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
@@ -61,6 +61,7 @@ class Remembered:
     bytes: int = 0  # what it keeps
     call: str | None = None  # a digest of the call that is stored with it
     due: int | None = None  # when a timer looks after what has been put off, in milliseconds
+    in_files: set[str] = field(default_factory=set)  # the parts of its runs in files
 
 
 # By the state's name: of each state a worker keeps what it has seen last, be it outdated, and never more than that.
@@ -80,7 +81,19 @@ def remember(known: Remembered, figures: dict[str, int] | None = None) -> None:
     most = BYTES_KEPT if memory is None else min(BYTES_KEPT, memory // 4)
     others = sum(each.bytes for each in _remembered.values()) - known.bytes
     while len(_remembered) > STAGES_KEPT or (others > most and len(_remembered) > 1):
-        others -= _remembered.popitem(last=False)[1].bytes
+        others -= _forgotten(next(iter(_remembered))).bytes
+
+
+def forget_all() -> None:
+    """Begin as a new worker does."""
+    for state in list(_remembered):
+        _forgotten(state)
+
+
+def _forgotten(state: str) -> Remembered:
+    gone = _remembered.pop(state)
+    gone.stage.close()
+    return gone
 
 
 @dataclass
@@ -165,6 +178,14 @@ class Bucket:
             self.variables.handle.registerTimer(known.due)
 
     def _run(self, known: Remembered, packets: Iterator[Packet], read: int, clock: Clock) -> Iterator[pd.DataFrame]:
+        try:
+            yield from self._ran(known, packets, read, clock)
+        except BaseException:
+            if _remembered.get(known.state) is not known:  # it failed before it was saved: nobody asks for it
+                known.stage.close()
+            raise
+
+    def _ran(self, known: Remembered, packets: Iterator[Packet], read: int, clock: Clock) -> Iterator[pd.DataFrame]:
         joining, rows = 0, Packing(self.labels)
         packets = telling(packets, self.stage, self.urgent, _micro_batch())
         while True:
@@ -200,6 +221,8 @@ class Bucket:
         current = (manifest["token"], self.name)
         # What this very processor has left behind is in its format, and has its identity.
         if remembered is None or (remembered.token, remembered.made_for) != current:
+            if remembered is not None:
+                remembered.stage.close()
             del remembered  # what is outdated goes before the current state is read: both would need twice the memory
             check_format(manifest.get("format"))
             scratch, shelf = self._scratch(manifest["state"]), Shelf.of(manifest)
@@ -209,13 +232,17 @@ class Bucket:
             snapshot = readable(Snapshot(manifest, blobs))
             check_same(snapshot.manifest["identity"], self.identity)
             running = self.stage.build(manifest["bucket"], scratch)
-            cache.keep_only(shelf.values)
+            cache.keep_only(name for name in shelf.values if part_of(name) not in in_files)
             if scratch is not None:
                 keep_named(scratch, snapshot.manifest)
-            running.restore(snapshot)
+            try:
+                running.restore(snapshot)
+            except BaseException:
+                running.close()
+                raise
             remembered = Remembered(
                 manifest["state"], *current, manifest["bucket"], running, shelf,
-                call=manifest.get("call"), due=manifest.get("due"),
+                call=manifest.get("call"), due=manifest.get("due"), in_files=in_files,
             )  # fmt: skip
         self._read_aside(remembered)
         return remembered, perf_counter_ns() - began
@@ -243,9 +270,13 @@ class Bucket:
             for number, page in enumerate(pages_of(value)):
                 self.variables.blobs.updateValue((name, number), (count, page))
             shelf.values[name] = count, len(value)
-            if name.rpartition("/")[2] not in in_files:
+            if part_of(name) not in in_files:
                 cache.put(name, value)
             del value  # before the next one is made
+        spilled, known.in_files = in_files - known.in_files, in_files
+        for name in shelf.values if spilled else ():
+            if part_of(name) in spilled:  # it was in memory when it was stored
+                cache.drop(name)
         for name in shelf.unneeded():
             for number in range(shelf.values.pop(name)[0]):
                 self.variables.blobs.removeKey((name, number))
@@ -329,7 +360,7 @@ class StoredBlobs(Mapping[str, bytes]):
             return seen
         pages, _ = self.shelf.values[value]
         content = bound(self.store.getValue((value, number))[1] for number in range(pages))
-        if value.rpartition("/")[2] not in self.in_files:
+        if part_of(value) not in self.in_files:
             self.cache.put(value, content)
         return content
 

@@ -111,19 +111,31 @@ def keep_named(folder: str, manifest: Any) -> None:
 
 
 def parts_in_files(manifest: Any) -> set[str]:
-    """The parts of all areas' runs in files that a manifest names.
+    """The parts of all runs in files that a manifest names: of sweep areas, and of joins in sorted runs.
 
     >>> there, here = ({"parts": [name], "stored_rows": [9]} for name in "ab")
     >>> parts_in_files({"operators": [{"runs": [{**there, "level": 0}, here]}]})
     {'a'}
+    >>> there, empty = ({"parts": [name], "stored": [9], "page_rows": 7} for name in "cd")
+    >>> parts_in_files({"operators": [{"tree": {"groups": [{"level": 0, "runs": [{**there, "id": "e"}, empty]}]}}]})
+    {'c'}
     """
     if isinstance(manifest, list):
         return {found for each in manifest for found in parts_in_files(each)}
     if not isinstance(manifest, dict):
         return set()
-    if "level" in manifest and "stored_rows" in manifest:
+    if {"level", "stored_rows"} <= manifest.keys() or {"id", "page_rows"} <= manifest.keys():
         return set(manifest["parts"])
     return {found for each in manifest.values() for found in parts_in_files(each)}
+
+
+def part_of(blob: str) -> str:
+    """The part of a run that a blob is, if it is one.
+
+    >>> part_of("0:area1/run/3f")
+    '3f'
+    """
+    return blob.rpartition("/")[2]
 
 
 def runs_in(manifest: Any) -> list[str]:
