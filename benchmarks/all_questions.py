@@ -238,10 +238,14 @@ def _environment() -> dict[str, str]:
 def _tell(console: Console, key: str, found: dict[str, Any]) -> None:
     if found["error"]:
         console.print(
-            f"  [red]failed: {escape(found['error'])}[/] (build/bench/{key}.log)", highlight=False, soft_wrap=True
+            f"  {key}: [red]failed: {escape(found['error'])}[/] (build/bench/{key}.log)",
+            highlight=False,
+            soft_wrap=True,
         )
     met = sum(verdict["met"] for verdict in found["verdicts"])
-    console.print(f"  {met} of {len(found['verdicts'])} goals met, {found['minutes']:.1f} minutes", highlight=False)
+    console.print(
+        f"  {key}: {met} of {len(found['verdicts'])} goals met, {found['minutes']:.1f} minutes", highlight=False
+    )
 
 
 def read(path: Path) -> Stored:

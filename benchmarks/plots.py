@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -49,9 +50,12 @@ class Dots(Plot):
 def write_plots(folder: Path, title: str, plots: Mapping[str, Plot]) -> Path:
     """Write some plots, and a page that shows all that are in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    lock = os.open(folder, os.O_RDONLY)
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # questions that run side by side write to one folder
         return _write_plots(folder, title, plots)
+    finally:
+        os.close(lock)
 
 
 def _write_plots(folder: Path, title: str, plots: Mapping[str, Plot]) -> Path:
