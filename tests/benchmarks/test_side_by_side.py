@@ -41,9 +41,11 @@ class TestTogether:
             with lock:
                 running -= 1
 
+        begun = list[int]()
         with Together() as together:
-            assert len(list(together.all([job] * 6, 2, lambda _: None))) == 6
-            assert most <= 2
+            for given, _ in enumerate(together.all([job] * 6, 2, begun.append)):
+                assert len(begun) <= given + 2, "nobody is told that one begins that waits"
+            assert (len(begun), most) == (6, 2)
             most = 0
             assert len(list(together.all([job] * 3, 1, lambda _: None))) == 3
         assert most == 1
@@ -123,6 +125,10 @@ class TestAllQuestions:
         assert set(json.loads(self.figures.read_text())["questions"]) == {*self.seen, "sweep.pmj"}
         assert printed.index("sweep.pmj ...") < printed.index("sweep.pages ...")
         assert "4 questions, 4 left, about 5 minutes" in printed, "two alone, and the longest of three side by side"
+
+    def test_several_with_times_run_one_after_another(self) -> None:
+        ask_all(self.figures, "lanes", quick=False, at_once=3)
+        assert self.seen == {"lanes.overload": {"lanes.overload"}, "lanes.task": {"lanes.task"}}
 
     def test_one_at_a_time_where_that_is_said(self) -> None:
         ask_all(self.figures, "sweep", quick=False, at_once=1)
