@@ -19,12 +19,15 @@
     priority_room/     prioritised elements: schedulers and buffers, element by element, on a virtual clock
     window_algorithm.py   the Window Algorithm as printed, with its corrections as switches
     reproduce/         every experiment of the five documents: claims beside what is measured (`./sj reproduce`)
-    asking/            all questions of `streamjoin bench` in one place; all_questions.py asks them, bench_table.py
-                       tells what came out
+    asking/            all questions of `streamjoin bench`, a module for each command; commands.py runs one of them
+    all_questions.py   asks them all: measured_code.py says how long an answer stands, loaded_files.py and watched/
+                       what it was measured of, side_by_side.py runs those without times; bench_table.py tells what
+                       came out
     race.py            the rules: interleaved repetitions, equal results first, then a ratio
     contenders/        one process per system, started once, asked repetition by repetition (worker.py)
     environments.py    the peers' own environments, made on first use under build/
-    tables.py, streaming_tables.py, house_tables.py, lifetimes_report.py   what is printed, and plotted (plots.py)
+    tables.py, kernel_tables.py, streaming_tables.py, house_tables.py, lifetimes_report.py   what is printed, and
+                       plotted (plots.py)
 
 Losses are printed like wins. Nothing here is part of the package; contenders other than ours never import streamjoin.
 """

@@ -35,12 +35,13 @@ def listed(commands: Sequence[Command], stored: Stored, left: Sequence[tuple[Com
     for heading in ("command", "question", "what it asks", "beside", "goal"):
         table.add_column(heading, overflow="fold")
     table.add_column("minutes", justify="right")
-    total = 0.0
+    total, asked = 0.0, 0
     for command in commands:
         for number, question in enumerate(command.questions):
             found = stored.get(f"{command.name}.{question.name}")
             minutes = minutes_of(found, question.minutes)
             total += 0 if question.earlier else minutes
+            asked += not question.earlier
             table.add_row(
                 command.name if not number else "", question.name, question.asks, question.rivals, question.goal,
                 f"{minutes:.1f}" if _measured(found) else f"~{minutes:g}",
@@ -49,6 +50,7 @@ def listed(commands: Sequence[Command], stored: Stored, left: Sequence[tuple[Com
     still = sum(minutes_of(stored.get(f"{one.name}.{other.name}"), other.minutes) for one, other in left)
     words = f"of them without an answer for this state of the code: {len(left)}"
     table.add_row("", "", words, "", "", f"{still:.0f}", style="bold")
+    table.add_row("", "", f"of them with an answer that stands: {asked - len(left)}", "", "", "", style="bold")
     table.caption = "~: a guess for two cores; the others took so long in the last full run"
     return table
 

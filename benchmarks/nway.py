@@ -18,10 +18,10 @@ from typing import Any, Final
 from rich.table import Table
 
 from benchmarks.environments import ROOT
+from benchmarks.kernel_tables import kernel_table
 from benchmarks.kernels import KernelOutcome
 from benchmarks.nway_data import INPUTS, make, write
 from benchmarks.race import Contender, Verdict, check_one_core, race, ratio
-from benchmarks.tables import kernel_table
 from benchmarks.worker import ONE_THREAD, WARM_MEMORY, Worker
 
 QUESTIONS: Final = ("overlap", "equality")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -48,6 +50,15 @@ class Dots(Plot):
 def write_plots(folder: Path, title: str, plots: Mapping[str, Plot]) -> Path:
     """Write some plots, and a page that shows all that are in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # questions that run side by side write to one folder
+        return _write_plots(folder, title, plots)
+    finally:
+        os.close(lock)
+
+
+def _write_plots(folder: Path, title: str, plots: Mapping[str, Plot]) -> Path:
     for name, plot in plots.items():
         (folder / f"{name}.svg").write_text(plot.svg())
     images = "".join(f'<p><img src="{escape(image.name)}" alt=""></p>' for image in sorted(folder.glob("*.svg")))

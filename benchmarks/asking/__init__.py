@@ -1,8 +1,7 @@
 """What `streamjoin bench` runs: each command's questions, and how they are asked.
 
 command.py       what a command and a question are, and what somebody asked for
-arrays.py        joins of arrays and frames, beside other systems: kernels, asof, nway, similar
-streams.py       micro-batches: streaming, spill, replay, lanes, house
-documents.py     experiments of the documents: lifetimes, recall, sweep, priority, enough
+kernels.py, ...  a module for each command, with its name: so that one can be asked without loading the others
+shared.py        what several of them say
 registry.py      all of them, in one place
 """

@@ -16,7 +16,8 @@ from benchmarks.reporting import Outcomes
 class Question:
     """What is asked, beside whom, what should come out, and about how many minutes that takes on two cores.
 
-    `earlier`: there is an answer only beside an earlier state of the code.
+    `earlier`: there is an answer only beside an earlier state of the code. `timed`: what else the machine does changes
+    the answer; it does not where all figures are counts and virtual time.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Question:
     goal: str = ""
     minutes: float = 1.0
     earlier: bool = False
+    timed: bool = True
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class Described:
 class Command:
     """A command: its questions, what is run for them, and what it says of itself.
 
-    `peers`: requirements of systems that take part. `repeated`: too few repetitions are refused. `expand`: of names
-    that stand for several questions.
+    `peers`: requirements of systems that take part. `repeated`: too few repetitions are refused. `repetitions`:
+    how many there are where nobody says. `expand`: of names that stand for several questions.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Command:
     describe: Callable[[Asked], Described]
     peers: Callable[[], Sequence[str]] = tuple
     repeated: bool = False
+    repetitions: int = 5
     expand: Callable[[Sequence[str]], Sequence[str]] = list
 
     @property
@@ -79,3 +82,8 @@ def repetitions(asked: Asked) -> Described:
 def said(words: str) -> Callable[[Asked], Described]:
     """Nothing but words."""
     return lambda _: Described(words)
+
+
+def say_plots(asked: Asked, where: Path) -> None:
+    """Where what was drawn can be looked at."""
+    asked.console.print(f"plots: {where}", highlight=False, soft_wrap=True)

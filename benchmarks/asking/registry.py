@@ -1,18 +1,33 @@
-"""All commands of `streamjoin bench` and their questions, in one place."""
+"""All commands of `streamjoin bench` and their questions, in one place.
+
+One of them is asked without the others (`benchmarks.commands`): its answer shall not depend on their code.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from benchmarks.asking.arrays import ASOF, KERNELS, NWAY, SIMILAR
+from benchmarks.asking import (
+    asof,
+    enough,
+    house,
+    kernels,
+    lanes,
+    lifetimes,
+    nway,
+    priority,
+    recall,
+    replay,
+    similar,
+    spill,
+    streaming,
+    sweep,
+)
 from benchmarks.asking.command import Command
-from benchmarks.asking.documents import ENOUGH, LIFETIMES, PRIORITY, RECALL, SWEEP
-from benchmarks.asking.streams import HOUSE, LANES, REPLAY, SPILL, STREAMING
 
 COMMANDS: Final[dict[str, Command]] = {
-    command.name: command
-    for command in (
-        KERNELS, ASOF, NWAY, SIMILAR, STREAMING, SPILL, LIFETIMES, RECALL, REPLAY, ENOUGH, SWEEP, PRIORITY, LANES,
-        HOUSE,
+    module.COMMAND.name: module.COMMAND
+    for module in (
+        kernels, asof, nway, similar, streaming, spill, lifetimes, recall, replay, enough, sweep, priority, lanes, house
     )
 }  # fmt: skip

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,17 +21,22 @@ from benchmarks import all_questions, bench_table
 from benchmarks.asking.command import Question
 from benchmarks.asking.registry import COMMANDS
 from benchmarks.bench_table import BEGIN, END, insert, markdown, rows_of, summary
+from benchmarks.commands import command_of
 from benchmarks.errors import BenchmarkError
-from benchmarks.measured_code import code_of
+from benchmarks.measured_code import Tree, code_of
 from benchmarks.race import Verdict
 from streamjoin.cli import app, bench
-
-AROUND = {"machine": "two cores", "started": "2026-01-02 03:04:05", "commit": "abc", "python": "3.11", "load": 0.0}
+from tests.benchmarks.asking_all import AROUND, ask_all
 
 
 def answer(*verdicts: Verdict, error: str = "", quick: bool = False) -> dict[str, Any]:
     found = {"quick": quick, "minutes": 3.0, "verdicts": [each.to_json() for each in verdicts], "peers": []}
     return {**AROUND, **found, "error": error}
+
+
+def unchanged(root: Path) -> Tree:
+    """As if all that lies there were committed."""
+    return Tree({str(file.relative_to(root)): "as it is" for file in root.glob("*/**/*.py")}, frozenset())
 
 
 WON = Verdict("overlap", 2.0, 1.5, "2.00 times as fast as DuckDB")
@@ -51,6 +57,19 @@ class TestRegistry:
                 assert question.rivals, (command.name, question.name)
                 assert question.goal, (command.name, question.name)
                 assert question.minutes > 0, (command.name, question.name)
+
+    def test_each_has_a_module_of_its_own_and_as_many_repetitions_as_the_command_line_says(self) -> None:
+        for name, command in COMMANDS.items():
+            assert command_of(name) is command
+            told = signature(getattr(bench, name)).parameters.get("repetitions")
+            assert told is None or told.default == command.repetitions, name
+
+    def test_questions_whose_answers_have_no_times_are_known(self) -> None:
+        """Those of virtual time and of counts, all but what says otherwise of itself."""
+        untimed = {name for name, command in COMMANDS.items() if not all(each.timed for each in command.questions)}
+        assert untimed == {"recall", "replay", "enough", "sweep", "priority"}
+        timed = {f"{name}.{each.name}" for name in untimed for each in COMMANDS[name].questions if each.timed}
+        assert timed == {"recall.cost", "sweep.pmj"}
 
     def test_the_list_shows_all_of_them_and_their_minutes(self) -> None:
         printed = CliRunner().invoke(app, ["bench", "list"]).output
@@ -75,22 +94,17 @@ class TestRegistry:
 class TestAll:
     """With questions that take a second, in processes of their own as always."""
 
-    def run(self, path: Path, only: str, **options: Any) -> tuple[bool, str]:
-        printed = StringIO()
-        usual = {"quick": True, "json_path": path, "again": False, "against": ""}
-        done = all_questions.run_all(Console(file=printed, width=200), only=[only], **usual | options)
-        return done, printed.getvalue()
-
     def test_answers_are_stored_as_they_come_and_a_question_that_fails_is_told(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
         monkeypatch.setattr(all_questions, "code_now", partial(code_of, "HEAD"))  # as if nothing had been changed
+        monkeypatch.setattr(all_questions, "tree_now", unchanged)
         unknown = Question("nothing", "a question that the command refuses", "nobody", "none", 1)
         broken = replace(COMMANDS["recall"], questions=(unknown, Question("ends", "both ends", "exact", "equal", 1)))
         monkeypatch.setitem(COMMANDS, "recall", broken)
         path = tmp_path / "figures.json"
-        done, printed = self.run(path, "recall")
+        done, printed = ask_all(path, "recall")
         stored = json.loads(path.read_text())["questions"]
         assert not done
         assert "there is no question 'nothing'" in stored["recall.nothing"]["error"]
@@ -99,8 +113,11 @@ class TestAll:
         assert found["error"] == ""
         assert found["verdicts"][0]["question"] == "exp: results that a target of 1 loses"
         assert {"machine", "commit", "started", "minutes"} <= set(found)
+        loaded = all_questions.read(path)["recall.ends"]["files"]
+        assert {"benchmarks/recall_replay.py", "src/streamjoin/operators/recall/model.py"} <= set(loaded)
+        assert not {"benchmarks/sweep.py", "benchmarks/all_questions.py", "src/streamjoin/cli/bench.py"} & set(loaded)
         assert "recall ends: exp: results that a target of 1 loses" in (tmp_path / "build" / "figures.html").read_text()
-        done, printed = self.run(path, "recall.ends")
+        done, printed = ask_all(path, "recall.ends")
         assert done
         assert "recall.ends: there already" in printed
 
@@ -146,7 +163,7 @@ class TestAll:
         monkeypatch.setattr(all_questions, "FOLDER", tmp_path / "build")
         found = {"quick": True, "minutes": 0.1, "verdicts": [], "peers": [], "error": "no file [/path] there"}
         monkeypatch.setattr(all_questions, "ask", lambda *_, **__: found)
-        done, printed = self.run(tmp_path / "figures.json", "recall.ends")
+        done, printed = ask_all(tmp_path / "figures.json", "recall.ends")
         assert not done
         assert printed.count("no file [/path] there") == 2, "at once, and in the summary"
 
@@ -185,7 +202,7 @@ class TestStanding:
         return {"quick": False, "minutes": 7.0, "verdicts": [], "peers": [], "error": ""}
 
     def run(self, **options: Any) -> str:
-        _, printed = TestAll().run(self.figures, "recall.ends", quick=False, **options)
+        _, printed = ask_all(self.figures, "recall.ends", quick=False, **options)
         return printed
 
     def stored(self) -> dict[str, Any]:
@@ -273,18 +290,20 @@ class TestStanding:
         assert len(self.asked) == (1 if stands else 2)
 
     def test_the_list_says_what_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def left() -> int:
+        def told(what: str) -> int:
             printed = StringIO()
             all_questions.list_questions(Console(file=printed, width=600))
             text = " ".join(printed.getvalue().replace("│", " ").split())
-            found = re.search(r"without an answer for this state of the code: (\d+)", text)
+            found = re.search(rf"{what}: (\d+)", text)
             assert found is not None
             return int(found.group(1))
 
+        left, standing = "without an answer for this state of the code", "with an answer that stands"
         monkeypatch.setattr(all_questions, "STORED", self.figures)
-        before = left()
+        before = told(left)
+        assert told(standing) == 0
         self.run()
-        assert left() == before - 1
+        assert (told(left), told(standing)) == (before - 1, 1)
 
 
 class TestTable:

@@ -16,7 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from benchmarks import commands, nway
-from benchmarks.asking import arrays
+from benchmarks.asking import nway as asking
 from benchmarks.contenders import nway_cascade, nway_ours
 from benchmarks.digest import digest_of
 from benchmarks.nway_data import INPUTS, SHIFT, make, write
@@ -67,7 +67,7 @@ def test_the_quick_run_races_prints_and_judges(monkeypatch: pytest.MonkeyPatch, 
     measure = nway.measure
     monkeypatch.setattr(nway, "DANGLING", (10,))
     monkeypatch.setattr(nway, "measure", lambda *given: measure(*given, peers={}))
-    monkeypatch.setattr(arrays, "peers_python", lambda *_: Path(sys.executable))
+    monkeypatch.setattr(asking, "peers_python", lambda *_: Path(sys.executable))
     printed = io.StringIO()
     console = Console(file=printed, width=140)
     json = tmp_path / "all.json"

@@ -175,7 +175,7 @@ def house(
 @app.command("list")
 def list_() -> None:
     """All questions of all commands: what they ask, beside whom, their goals, and how many minutes they take."""
-    _benchmarks("commands").list_questions(_console(wide=160))
+    _benchmarks("all_questions").list_questions(_console(wide=160))
 
 
 @app.command("all")
@@ -187,12 +187,15 @@ def all_(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Also what has an answer for this code.")] = False,
     against: Annotated[str, typer.Option(help="An earlier commit for the questions of `house`.")] = "",
+    at_once: Annotated[
+        int | None, typer.Option(help="Questions side by side, of those without times; by default 2 on 2 cores.", min=1)
+    ] = None,
 ) -> None:
-    """All questions, one after another, each in a process of its own; goes on where it was stopped."""
-    commands = _benchmarks("commands")
+    """All questions, each in a process of its own; goes on where it was stopped."""
+    questions = _benchmarks("all_questions")
     with _told():
         options = {"quick": quick, "only": _names(only), "json_path": json, "again": again, "against": against}
-        if not commands.run_all(_console(), **options):
+        if not questions.run_all(_console(), at_once=at_once, **options):
             raise typer.Exit(1)
 
 
@@ -202,9 +205,9 @@ def table(
     json: Annotated[Path | None, typer.Option(help="Where the figures are; docs/benchmarks.json by default.")] = None,
 ) -> None:
     """What `bench all` found as a Markdown table, printed or put into a file."""
-    commands = _benchmarks("commands")
+    questions = _benchmarks("all_questions")
     with _told():
-        commands.show_table(_console(), json_path=json, into=into)
+        questions.show_table(_console(), json_path=json, into=into)
 
 
 def _run(command: str, only: str, **options: Any) -> None:
