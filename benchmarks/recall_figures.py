@@ -147,7 +147,7 @@ def rivals(seed: int, quick: bool, say: Say) -> Drawn:
 class Formula3(Controller):
     """The document's controller: the next interval makes good what the rest of the period has lost, at once."""
 
-    def budget(self, now: int, wanted: float, debt: float) -> float:
+    def budget(self, now: int, wanted: float, owed: float) -> float:
         aim = self.aim
         past = [each for each in self.groups if each.begin >= now - aim.period + aim.interval]
         pairs, lost = sum(each.pairs for each in past), sum(each.lost for each in past)

@@ -7,7 +7,7 @@ import pytest
 
 from streamjoin.operators.recall.counts import Counts, counted
 from streamjoin.operators.recall.needs import ladder, tails
-from streamjoin.operators.recall.seen import Alike, Seen
+from streamjoin.operators.recall.seen import MOST_ENTRIES, Alike, Seen
 
 
 def drawn(rng: np.random.Generator, start: int, rows: int, keys: int, step: int = 100) -> Counts:
@@ -63,3 +63,18 @@ def test_of_pairs_in_one_class_those_of_one_key_are_counted() -> None:
     again = Alike()
     again.restore(alike.to_json())
     assert again.learned == alike.learned
+
+
+def test_rows_of_a_key_that_was_away_meet_none_of_other_keys() -> None:
+    """Of each of 200 keys a row in 100 ticks; one key has none for long, and then brings what it has kept of both
+    inputs at once. Its rows meet each other, and no others, however late: keys are told apart as long as wider cells
+    save enough, and cells may be as wide as a part of their age.
+    """
+    rng, seen, away = np.random.default_rng(3), Seen(Alike()), 7
+    for start in range(0, 60_000, 500):
+        keys = np.array([key for key in range(200) if key != away]).repeat(5)
+        seen.add(counted(keys, start + rng.integers(0, 500, len(keys)), width=1, bits=16))
+        seen.fit(start + 500)
+    late = counted(np.full(550, away), np.arange(0, 55_000, 100), width=1, bits=16)
+    assert sum(part.total for _, part in seen.parts) > MOST_ENTRIES
+    assert seen.needs_of(late, 60_000, (20, 20), ladder(1, 60_000)).sum() == 0

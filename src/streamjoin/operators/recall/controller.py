@@ -4,16 +4,17 @@ After each micro-batch in which `T`, the smaller of the inputs' largest time sta
 
     1  groups of max(interval, period / 12) of event time hold needs, pairs, what was lost, and rows; they end with the
        micro-batch in which `T` passes a multiple of that
-    2  it looks back over max(period, 4 x the largest slack) = n periods: share(d) = loss / pairs, N = pairs per period
-    3  var(d) = sum of squared residuals (a group's loss - share x its pairs) / (groups - 1) x groups / n x (1 + 1 / n),
-       made monotone: how much one period's loss may differ from the mean, and how well the mean is known
-    4  of all pairs of slacks with mean_0 + mean_1 + 1.64 sqrt(var_0 + var_1) <= (1 - q) N - 0.5 max(0, debt) the one
-       that keeps the fewest rows; debt = lost - (1 - q) pairs over the last ten periods. If the same with the variance
-       of whole periods (`whole_periods`) and the mean of the last ten periods, where that is larger, keeps fewer: that
+    2  what was heard lately, in max(period, 4 x the largest slack) = n periods, and all that is remembered, in ten:
+       share(d) = loss / pairs of all, and of the recent ones where these differ by more than chance (`learned`)
+    3  var(d) = own(d) + heard(d) / n of the same: how much one period's results differ from the mean, by the age of
+       what is lost (`by_age`), and how well the mean is known, by what is heard; made monotone
+    4  of all pairs of slacks with mean_0 + mean_1 + 2 sqrt(var_0 + var_1) <= (1 - q) N - 0.5 max(0, debt) the one
+       that keeps the fewest rows; N = pairs of a recent period, debt = lost - (1 - q) pairs over the last ten. If the
+       same with 1.64, the variance of whole periods (`whole_periods`) and the larger share keeps fewer: that
     5  progress never falls, and moves at most twice as fast as the largest time stamp (see `model`)
-    6  in the first period slack is the least that loses what such a part of it may (`first_period`); in the first two
-       the mean decides alone, because how much periods differ is not known from so few; `initial` is a minimum for
-       twice its length
+    6  in the first period slack is the least that loses what a period may, by what was heard (`first_period`); in the
+       first three the mean of the recent ones decides alone, because how much periods differ is not known from so few,
+       and all of the debt is due, not half of it; `initial` is a minimum for twice its length
 
 No pairs heard: nothing is decided. A target of 0 keeps the bare window; one of 1 always keeps `max_delay`.
 """
@@ -32,18 +33,22 @@ import numpy as np
 
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import cheapest_step
+from streamjoin.operators.recall.by_age import ages
 from streamjoin.operators.recall.counts import Floats
-from streamjoin.operators.recall.first_period import allowance
+from streamjoin.operators.recall.first_period import allowance, loss_of_period
+from streamjoin.operators.recall.learned import Learned, expected, share_since_possible
 from streamjoin.operators.recall.needs import ladder, lost_at, tails
 from streamjoin.operators.recall.whole_periods import variance_of_periods
 from streamjoin.state import Blobs, Snapshot
 
-MARGIN: Final = 1.64  # standard deviations of one period's loss
+MARGIN: Final = 2.0  # standard deviations of one period's loss
+STEADY: Final = 1.64  # the same, where whole periods are compared
 REACH: Final = 4  # times the largest slack that statistics look back
-REPAY: Final = 0.5  # of a deficit, by the next period
-MEMORY: Final = 10  # periods over which a deficit is remembered
+REPAY: Final = 0.5  # of a debt, by the next period
+AT_FIRST: Final = 1.0  # the same, as long as there is no margin
+MEMORY: Final = 10  # periods that are remembered, and over which a debt is
 GROUPS: Final = 12  # of a period
-WARM_UP: Final = 2  # periods without a margin
+WARM_UP: Final = 3  # periods without a margin
 TOLD: Final = 6  # of a period, its first part: too little was heard to tell what is expected
 
 
@@ -141,15 +146,21 @@ class Controller:
         assert self.first is not None
         if self.decided is None or now // aim.interval > self.decided // aim.interval:
             elapsed = now - self.first
-            self.decided, self.slack = now, self._begin(elapsed) if elapsed < aim.period else self._choose(now, elapsed)
+            choose = self._begin if elapsed < aim.period else self._choose
+            self.decided, self.slack = now, choose(now, elapsed)
 
-    def _begin(self, elapsed: int) -> Times:
+    def _begin(self, now: int, elapsed: int) -> Times:
         """In the first period: by all that was heard so far."""
-        aim, pairs = self.aim, sum(each.pairs for each in self.groups)
-        if pairs <= 0:
+        aim, elapsed = self.aim, max(elapsed, self.aim.interval)
+        some = [each for each in self.groups if each.pairs > 0]
+        if not some:
             return self.slack
-        loss = tails(np.sum([each.needs for each in self.groups], axis=0))
-        allowed = allowance(aim.target, pairs, max(elapsed, aim.interval), aim.period)
+        pairs, groups = np.array([each.pairs for each in some]), tails(np.array([each.needs for each in some]))
+        if len(some) > 1:
+            whole = float(pairs.sum()) * aim.period / elapsed
+            loss, allowed = loss_of_period(groups, pairs, whole), self.budget(now, whole, AT_FIRST * self._debt(some))
+        else:
+            loss, allowed = groups[0], allowance(aim.target, float(pairs[0]), elapsed, aim.period)
         cost = np.sum([each.rows for each in self.groups], axis=0)[::-1]
         at = cheapest(loss, np.zeros_like(loss), allowed, cost, self.edges)
         return self.edges[list(at)]
@@ -178,24 +189,38 @@ class Controller:
     def _choose(self, now: int, elapsed: int) -> Times:
         aim, known = self.aim, elapsed >= WARM_UP * self.aim.period
         far, memory = max(aim.period, REACH * int(self.slack.max())), MEMORY * aim.period
-        debt = sum(each.lost - (1 - aim.target) * each.pairs for each in self.groups if each.begin >= now - memory)
-        recent = [each for each in self.groups if each.begin >= now - far] or [self.groups[-1]]
-        pairs = np.array([each.pairs for each in recent])
-        if pairs.sum() <= 0:
+        groups = [each for each in self.groups if each.begin >= now - memory] or [self.groups[-1]]
+        recent = [each for each in groups if each.begin >= now - far] or groups[-1:]
+        wanted = sum(each.pairs for each in recent) / self._periods(recent)
+        if wanted <= 0:
             return self.slack
-        loss = tails(np.array([each.needs for each in recent]))
-        share = loss.sum(axis=0) / pairs.sum()
-        periods = max(now - recent[0].begin, aim.interval) / aim.period
-        wanted = pairs.sum() / periods
-        budget = self.budget(now, wanted, debt)
+        budget = self.budget(now, wanted, (REPAY if known else AT_FIRST) * self._debt(groups))
         cost = np.sum([each.rows for each in recent], axis=0)[::-1]
-        var = variance(loss, pairs, share, periods) if known else np.zeros_like(share)
-        at = cheapest(share * wanted, var, budget, cost, self.edges)
-        steady = self._steady(share, now - memory) if known and any(at) else None
-        if steady is not None:
-            other = cheapest(steady[0] * wanted, steady[1], budget, cost, self.edges)
-            at = min(at, other, key=lambda each: float(cost @ self.edges[list(each)]))
+        mean = tails(np.sum([each.needs for each in recent], axis=0)) / self._periods(recent)
+        at = cheapest(mean, np.zeros_like(mean), budget, cost, self.edges)
+        if known and mean[:, 0].any():
+            at = cheapest(*self._expected(recent, groups, wanted), budget, cost, self.edges)
+            steady = self._steady(mean / wanted, now - memory) if any(at) else None
+            if steady is not None:
+                other = cheapest(steady[0] * wanted, steady[1], budget, cost, self.edges, STEADY)
+                at = min(at, other, key=lambda each: float(cost @ self.edges[list(each)]))
         return self.edges[list(at)]
+
+    def _periods(self, groups: list[Group]) -> float:
+        """How many periods the latest groups tell of."""
+        assert self.now is not None
+        return max(self.now - groups[0].begin, self.aim.interval) / self.aim.period
+
+    def _expected(self, recent: list[Group], groups: list[Group], wanted: float) -> tuple[Floats, Floats]:
+        """Mean and variance of a period's loss, by what was heard lately and all that is remembered."""
+        assert self.first is not None
+        age = ages(self.edges, self.aim.period)
+        needs, pairs = np.array([each.needs for each in groups]), np.array([each.pairs for each in groups])
+        some = slice(len(groups) - len(recent), None)
+        lately = Learned.of(needs[some], pairs[some], self._periods(recent), wanted, age)
+        remembered = Learned.of(needs, pairs, self._periods(groups), wanted, age)
+        begins = np.array([each.begin - self.first for each in groups])
+        return expected(lately, remembered, share_since_possible(needs, pairs, begins, self.edges), wanted)
 
     def _steady(self, recent: Floats, since: int) -> tuple[Floats, Floats] | None:
         """Share and variance by all that is remembered, if that is long enough: the larger of the shares, recent and
@@ -211,9 +236,13 @@ class Controller:
         var = variance_of_periods(loss, pairs, times, self.aim.period)
         return None if var is None else (np.maximum(recent, loss.sum(axis=0) / pairs.sum()), var)
 
-    def budget(self, now: int, wanted: float, debt: float) -> float:
-        """How many of a period's pairs may be lost, of so many, with such a debt."""
-        return max(0.0, (1 - self.aim.target) * wanted - REPAY * max(0.0, debt))
+    def _debt(self, groups: list[Group]) -> float:
+        """How many pairs were lost in these groups beyond what the target allows."""
+        return sum(each.lost - (1 - self.aim.target) * each.pairs for each in groups)
+
+    def budget(self, now: int, wanted: float, owed: float) -> float:
+        """How many of a period's pairs may be lost, of so many, if so many are to be made good."""
+        return max(0.0, (1 - self.aim.target) * wanted - max(0.0, owed))
 
     def snapshot(self, name: str) -> Snapshot:
         """To be stored. Groups that are over do not change any more: each is written once."""
@@ -243,19 +272,9 @@ class Controller:
             self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
 
 
-def variance(loss: Floats, pairs: Floats, share: Floats, periods: float) -> Floats:
-    """How much a period's loss may differ from the mean at each slack, and how well that is known; falls with slack.
-
-    >>> variance(np.array([[[1.0]], [[3.0]]]), np.array([10.0, 10.0]), np.array([[0.2]]), 1.0).tolist()
-    [[8.0]]
-    """
-    residual = loss - share * pairs[:, None, None]
-    groups = len(pairs)
-    var = (residual**2).sum(axis=0) / max(1, groups - 1) * groups / periods * (1 + 1 / periods)
-    return np.maximum.accumulate(var[:, ::-1], axis=1)[:, ::-1]
-
-
-def cheapest(mean: Floats, var: Floats, budget: float, cost: Floats, edges: Times) -> tuple[int, int]:
+def cheapest(
+    mean: Floats, var: Floats, budget: float, cost: Floats, edges: Times, margin: float = MARGIN
+) -> tuple[int, int]:
     """The places of the pair of slacks that costs least and loses no more than the budget, with a margin.
 
     Both losses fall with slack, so the pairs that just suffice are a staircase: with more of one less of the other is
@@ -265,4 +284,4 @@ def cheapest(mean: Floats, var: Floats, budget: float, cost: Floats, edges: Time
     >>> cheapest(mean, none, 3.0, np.array([1.0, 1.0]), np.array([0, 10, 20]))
     (1, 0)
     """
-    return cheapest_step(mean, var, MARGIN, budget, cost, edges)
+    return cheapest_step(mean, var, margin, budget, cost, edges)

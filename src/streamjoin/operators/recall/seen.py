@@ -22,9 +22,10 @@ from streamjoin.state import Blobs, Snapshot
 # Of an input, in memory and in every snapshot.
 MOST_ENTRIES: Final = 1 << 16
 MERGED: Final = 8
-# Of its age, the part that a cell may be wide; and how much wider cells become at a time.
+# Of its age, the part that a cell may be wide; and how much wider cells become at a time: by as little as possible,
+# since what is too young for the next step loses classes instead.
 PART_OF_AGE: Final = 50
-WIDER: Final = 4
+WIDER: Final = 2
 ENOUGH: Final = 0.75  # of the entries, at most, after some of them have become less detailed
 
 
