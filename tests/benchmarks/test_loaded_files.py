@@ -27,6 +27,7 @@ class Folder:
         self.write("requirements.lock", "one==1")
         for package in ("benchmarks", "src/ours"):
             self.write(f"{package}/__init__.py", "")
+        self.write(".gitignore", "__pycache__/")  # as the project's own has it
         self.write("benchmarks/peers.txt", "peer==1")
         self.write("benchmarks/commands.py", "import ours.used")
         self.write("benchmarks/other.py", "")
