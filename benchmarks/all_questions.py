@@ -2,9 +2,10 @@
 
 Each question runs as its own command does, in a process of its own, so one that fails or hangs is told and the others
 go on. Those with times in their answers have the machine for themselves; the others run side by side afterwards. What a
-question gave is stored as soon as it is there; run again, `all` asks only what is missing: an answer stands on the
-machine that it was found on, as long as the files that it was measured of (`benchmarks.measured_code`). Wins and losses
-are stored and shown alike, and so is what had no answer: nobody shall take silence for a result.
+question gave is stored as soon as it is there; run again, `all` asks only what is missing: an answer stands as long as
+the files that it was measured of (`benchmarks.measured_code`), and if there are times in it on the machine that it was
+found on, unless those of others shall do (`--elsewhere`): each is a ratio of one run. Wins and losses are stored and
+shown alike, and so is what had no answer: nobody shall take silence for a result.
 """
 
 from __future__ import annotations
@@ -71,20 +72,22 @@ def list_questions(console: Console) -> None:
     left = [
         (command, question)
         for command, question in chosen([], earlier=False)
-        if not standing.has(stored.get(_key(command, question)))
+        if not standing.has(stored.get(_key(command, question)), timed=question.timed)
     ]
     console.print(listed(list(COMMANDS.values()), stored, left))
 
 
 def run_all(
     console: Console, *, quick: bool, only: Sequence[str], json_path: Path | None, again: bool, against: str,
-    at_once: int | None = None,
+    at_once: int | None = None, elsewhere: bool = False,
 ) -> bool:  # fmt: skip
-    """`streamjoin bench all`: whether every question had an answer. Missed goals are answers."""
+    """`streamjoin bench all`: whether every question had an answer. Missed goals are answers. `elsewhere`: answers of
+    other machines stand, too.
+    """
     path = json_path or (QUICK_STORED if quick else STORED)
     asked = chosen(only, earlier=bool(against))
-    stored, standing = read(path), Standing.now(quick, against)
-    left = [each for each in asked if again or not standing.has(stored.get(_key(*each)))]
+    stored, standing = read(path), Standing.now(quick, against, elsewhere=elsewhere)
+    left = [each for each in asked if again or not standing.has(stored.get(_key(*each)), timed=each[1].timed)]
     still = _Still.of(left, stored, quick, min(2, os.cpu_count() or 1) if at_once is None else at_once)
     if quick:
         console.print("[yellow]Quick run: small sizes, to see that everything works. Not a measurement.[/]")
@@ -161,17 +164,21 @@ class Standing:
     machine: str
     quick: bool
     against: str = ""
+    elsewhere: bool = False
 
     @staticmethod
-    def now(quick: bool, against: str = "") -> Standing:
+    def now(quick: bool, against: str = "", *, elsewhere: bool = False) -> Standing:
         """Here, of what lies here."""
-        return Standing(code_now(ROOT), tree_now(ROOT), str(circumstances([])["machine"]), quick, against)
+        return Standing(code_now(ROOT), tree_now(ROOT), str(circumstances([])["machine"]), quick, against, elsewhere)
 
-    def has(self, found: dict[str, Any] | None) -> bool:
-        """Whether it was asked of this code, on such a machine. What is not committed has no name, so nobody knows what
-        was asked of it. An answer beside an earlier state is one without it too, but not the other way round.
+    def has(self, found: dict[str, Any] | None, *, timed: bool) -> bool:
+        """Whether it was asked of this code, on such a machine if there are times in it. What is not committed has no
+        name, so nobody knows what was asked of it. An answer beside an earlier state is one without it too, but not the
+        other way round.
         """
-        if found is None or found.get("error") or found["quick"] != self.quick or found["machine"] != self.machine:
+        if found is None or found.get("error") or found["quick"] != self.quick:
+            return False
+        if timed and not self.elsewhere and found["machine"] != self.machine:
             return False
         if self.against and found.get("against", "") != self.against:
             return False

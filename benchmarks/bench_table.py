@@ -103,6 +103,7 @@ def rows_of(command: Command, stored: Stored) -> Iterator[tuple[str, ...]]:
     """A line for each goal of a command's questions that have been asked; for a question that was not, that had no
     answer, or none that is judged.
     """
+    machines = _each(stored, "machine")
     for question in command.questions:
         found = stored.get(f"{command.name}.{question.name}")
         if found is None:
@@ -110,6 +111,8 @@ def rows_of(command: Command, stored: Stored) -> Iterator[tuple[str, ...]]:
             yield workload, question.rivals, "", question.goal, "not asked", ""
             continue
         asked = f"{found['started'][:10]}, {found['commit']}, {found['minutes']:.1f} min"
+        if len(machines) > 1:
+            asked += f", machine {machines.index(str(found['machine'])) + 1}"
         for verdict in found["verdicts"]:
             yield (
                 _workload(command, question, verdict["question"]),
@@ -135,16 +138,23 @@ def _workload(command: Command, question: Question, verdict: str) -> str:
 
 
 def circumstances_of(stored: Stored) -> list[str]:
-    """The machine, the dates and the commits of what is stored."""
-
-    def all_of(name: str) -> str:
-        return ", ".join(dict.fromkeys(str(found[name]) for found in stored.values()))
-
+    """The machines, the dates and the commits of what is stored. Where there are several machines, lines below go by
+    their numbers.
+    """
+    machines = _each(stored, "machine")
+    if len(machines) > 1:
+        machines = [f"machine {number}: {machine}" for number, machine in enumerate(machines, 1)]
     dates = sorted(found["started"][:10] for found in stored.values())
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     hours = sum(found["minutes"] for found in stored.values()) / 60
     quick = " Quick run: sizes are so small that nothing here is a measurement." if _any_quick(stored) else ""
-    return [f"{all_of('machine')}; {when}; commit {all_of('commit')}; {hours:.1f} hours in all.{quick}"]
+    commits = ", ".join(_each(stored, "commit"))
+    return [f"{'; '.join(machines)}; {when}; commit {commits}; {hours:.1f} hours in all.{quick}"]
+
+
+def _each(stored: Stored, name: str) -> list[str]:
+    """What stored answers have, each once."""
+    return list(dict.fromkeys(str(found[name]) for found in stored.values()))
 
 
 def _any_quick(stored: Stored) -> bool:

@@ -46,7 +46,7 @@ class Effort:
 
     seconds: float
     large: int = 1_000_000
-    cold: int = 70  # a Java machine becomes faster for minutes: too low a throughput would be no overload
+    cold: int = 110  # a Java machine becomes faster for minutes: too low a throughput would be no overload
     # Without a limit micro-batches have millions of rows, so some must be that large for b to be theirs, too.
     sizes: tuple[float, ...] = (
         1.0, 0.1, 1.0, 0.5, 4.0, 0.2, 1.0, 0.3, 1.0, 4.0, 0.1, 1.0, 0.6, 1.0, 4.0, 1.0, 0.2, 1.0, 1.0,

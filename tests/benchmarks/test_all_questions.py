@@ -201,12 +201,12 @@ class TestStanding:
         self.asked.append(self.described())
         return {"quick": False, "minutes": 7.0, "verdicts": [], "peers": [], "error": ""}
 
-    def run(self, **options: Any) -> str:
-        _, printed = ask_all(self.figures, "recall.ends", quick=False, **options)
+    def run(self, only: str = "recall.ends", **options: Any) -> str:
+        _, printed = ask_all(self.figures, only, quick=False, **options)
         return printed
 
-    def stored(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.figures.read_text())["questions"]["recall.ends"]
+    def stored(self, key: str = "recall.ends") -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.figures.read_text())["questions"][key]
         return found
 
     def test_it_stands_whatever_is_committed_beside_the_code(self) -> None:
@@ -245,12 +245,25 @@ class TestStanding:
         assert self.asked == [self.first, second]
         assert self.stored()["commit"] == second
 
-    def test_it_does_not_stand_on_another_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture
+    def elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It has been asked, and the next time on another machine."""
         self.run()
+        self.run(only="recall.cost")
         elsewhere = {**AROUND, "machine": "four cores", "commit": self.first}
         monkeypatch.setattr(all_questions, "circumstances", lambda _: elsewhere)
-        assert "1 left" in self.run()
-        assert self.stored()["machine"] == "four cores"
+
+    @pytest.mark.usefixtures("elsewhere")
+    def test_without_times_it_stands_on_every_machine(self) -> None:
+        assert "0 left" in self.run()
+        assert self.stored()["machine"] == "two cores"
+
+    @pytest.mark.usefixtures("elsewhere")
+    def test_with_times_it_stands_on_its_own_machine_unless_those_of_others_shall_do(self) -> None:
+        assert "0 left" in self.run(only="recall.cost", elsewhere=True)
+        assert self.stored("recall.cost")["machine"] == "two cores"
+        assert "1 left" in self.run(only="recall.cost")
+        assert self.stored("recall.cost")["machine"] == "four cores"
 
     def test_beside_an_earlier_state_it_stands_for_that_state_alone(self) -> None:
         self.run()
@@ -355,6 +368,13 @@ class TestTable:
         assert "9 MB \\| a pipe" in text
         assert "Quick run" not in text
         assert "Quick run" in markdown(self.commands, {"kernels.overlap": answer(WON, quick=True)})
+
+    def test_of_several_machines_each_line_tells_its_own(self) -> None:
+        elsewhere = {**self.stored["spill.band"], "machine": "four cores"}
+        text = markdown(self.commands, {**self.stored, "spill.band": elsewhere})
+        assert "machine 1: two cores; machine 2: four cores; 2026-01-02" in text
+        assert "min, machine 2 |" in text
+        assert "min, machine 1 |" in text
 
     def test_it_goes_between_the_marks_of_a_file_and_nowhere_else(self, tmp_path: Path) -> None:
         file = tmp_path / "README.md"

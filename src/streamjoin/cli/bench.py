@@ -190,12 +190,15 @@ def all_(
     at_once: Annotated[
         int | None, typer.Option(help="Questions side by side, of those without times; by default 2 on 2 cores.", min=1)
     ] = None,
+    elsewhere: Annotated[
+        bool, typer.Option("--elsewhere", help="Answers with times stand that were found on other machines.")
+    ] = False,
 ) -> None:
     """All questions, each in a process of its own; goes on where it was stopped."""
     questions = _benchmarks("all_questions")
     with _told():
         options = {"quick": quick, "only": _names(only), "json_path": json, "again": again, "against": against}
-        if not questions.run_all(_console(), at_once=at_once, **options):
+        if not questions.run_all(_console(), at_once=at_once, elsewhere=elsewhere, **options):
             raise typer.Exit(1)
 
 
