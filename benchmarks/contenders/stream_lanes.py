@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -81,7 +82,7 @@ def calibrated(request: dict[str, Any]) -> Answer:
 
 
 def overloaded(request: dict[str, Any]) -> Answer:
-    """Some steps to warm up, then the clock's, until all results have left."""
+    """Some steps to warm up, a micro-batch at a time, then the clock's, until all results have left."""
     names = {"limits": "limits", "urgent": "urgent" if request["lanes"] else "all"}
     names["normal"] = "normal" if request["lanes"] else "all"
     folders = {lane: Path(request["scratch"]) / "source" / name for lane, name in names.items()}
@@ -95,7 +96,7 @@ def overloaded(request: dict[str, Any]) -> Answer:
         .option("checkpointLocation", request["checkpoint"])
         .start()
     )
-    for begin, end in ((0, 1), (1, (1 + warm) // 2), ((1 + warm) // 2, warm)):
+    for begin, end in pairwise((0, *range(1, warm + 1, request["piece"]))):
         for step in steps[begin:end]:
             feeder.let_in(step)
         wait_for(query, sum(step.rows for step in steps[:end]), request["patience"])

@@ -28,7 +28,7 @@ OVERLOAD: Final = 1.5
 BATCH_SECONDS: Final = 2.0  # of the median micro-batch, at most
 # What waits in a lane without a limit waits for two micro-batches at most: shorter ones are the better for it, at the
 # price of throughput, 1 - a / T of it. With 2 s as the aim half of them would be longer.
-AIM: Final = 0.7 * BATCH_SECONDS
+AIM: Final = 0.6 * BATCH_SECONDS
 LANES_RUN, LIMITED_RUN, FREE_RUN = "lanes, limit", "one lane, limit", "one lane, no limit"
 GAIN: Final = 20.0
 SHARE_OF_MODEL: Final = 0.8
@@ -41,20 +41,21 @@ Say = Callable[[str], None]
 @dataclass(frozen=True)
 class Effort:
     """How much is done: seconds of overload; rows of a large micro-batch; the sizes of those of the calibration that
-    count, as shares of it, behind `cold` large ones.
+    count, as shares of it, behind `cold` large ones; and how many micro-batches each run has to warm up, too.
     """
 
     seconds: float
     large: int = 1_000_000
-    cold: int = 110  # a Java machine becomes faster for minutes: too low a throughput would be no overload
-    # Without a limit micro-batches have millions of rows, so some must be that large for b to be theirs, too.
+    cold: int = 80  # a Java machine becomes faster for minutes: too low a throughput would be no overload
+    # Without a limit micro-batches have up to twenty million rows, so some must be as large for b to be theirs, too.
     sizes: tuple[float, ...] = (
-        1.0, 0.1, 1.0, 0.5, 4.0, 0.2, 1.0, 0.3, 1.0, 4.0, 0.1, 1.0, 0.6, 1.0, 4.0, 1.0, 0.2, 1.0, 1.0,
+        1.0, 0.1, 1.0, 0.5, 4.0, 0.2, 1.0, 0.3, 1.0, 12.0, 0.1, 1.0, 0.6, 1.0, 4.0, 1.0, 0.2, 1.0, 12.0, 1.0,
     )  # fmt: skip
+    warm: int = 24
 
 
 FULL: Final = Effort(seconds=120.0)
-QUICK: Final = Effort(seconds=6.0, large=200_000, cold=3, sizes=(1.0, 0.1, 1.0, 0.1))
+QUICK: Final = Effort(seconds=6.0, large=200_000, cold=3, sizes=(1.0, 0.1, 1.0, 0.1), warm=2)
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def measure(effort: Effort, folder: Path, say: Say) -> Outcome:
     most = round(effort.large * max(effort.sizes))
     say(f"calibration: {effort.cold + len(effort.sizes)} micro-batches of up to {most:,} rows ...")
     found = calibrate(effort, folder / "calibration")
-    warm = 1 + 2 * found.limit
+    warm = 1 + effort.warm * found.limit
     rows = overload_rows(found.rate, effort.seconds, warm)
     steps, prepared = steps_of(rows), folder / "prepared"
     say(f"writing {sum(rows):,} rows, {found.rate:,.0f} a second ...")
@@ -167,7 +168,8 @@ def measure(effort: Effort, folder: Path, say: Say) -> Outcome:
         files = policy.limit and policy.limit * (1 if policy.lanes else 2)
         patience = 60 + 10 * effort.seconds
         asked = {"do": "overload", "lanes": policy.lanes, "files": files, "rows": rows, "warm": warm}
-        told = _ask({**asked, "patience": patience, "prepared": str(prepared)}, folder / "run")
+        asked |= {"piece": found.limit, "patience": patience, "prepared": str(prepared)}
+        told = _ask(asked, folder / "run")
         batches = [LaneBatch.of(batch) for batch in told["batches"]]
         runs[name] = LaneRun(name, batches, np.array(told["arrived"]), steps, warm, told["lag"])
     check_same(list(runs.values()))
