@@ -21,13 +21,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-STEP: Final = 0.2  # seconds
+STEP: Final = 0.1  # seconds
 SHARE: Final = 0.01  # of urgent rows
 PLANTS: Final = 1000
 LANES: Final = ("limits", "urgent", "normal")  # as they appear: whoever is looked up, then whoever overtakes
 EPOCH_US: Final = 1_700_000_000_000_000
 STEP_US: Final = round(STEP * 1_000_000)
-LIMITS_EVERY: Final = 5  # steps
+# Steps. As many files on each core: with five on two cores one of these would wait for a fifth of the time.
+LIMITS_EVERY: Final = 10
 STATUS: Final = "ts timestamp, plant bigint, value bigint, id bigint, urgent boolean"
 LIMITS: Final = "ts timestamp, plant bigint, high bigint"
 
@@ -86,8 +87,8 @@ def steps_of(rows: list[int], share: float = SHARE) -> list[Step]:
 def overload_rows(rate: float, seconds: float, warm: int) -> list[int]:
     """The rows of each step: `rate` a second, for so many seconds, behind the steps of the warm-up.
 
-    >>> overload_rows(1000, 0.6, 2)
-    [200, 200, 200, 200, 200]
+    >>> overload_rows(1000, 0.3, 2)
+    [100, 100, 100, 100, 100]
     """
     return [round(rate * STEP)] * (warm + round(seconds / STEP))
 

@@ -3,6 +3,10 @@
 lanes           urgent rows in a lane of their own, the others in one with a limit
 one lane        all rows in one lane, with the same limit
 no limit        all rows in one lane, and a micro-batch takes whatever is there
+
+The model is asked with the a and b of the micro-batches that were measured in the three runs, not with those of the
+calibration: without a limit nearly all of a second's work is b, so an error of a tenth in it is one of several times in
+how long the backlog becomes.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import shutil
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -81,9 +85,11 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The three runs, lanes first, and the model's."""
+    """The three runs, lanes first, a and b of their micro-batches, and the model's runs."""
 
     calibration: Calibration
+    a: float
+    b: float
     seconds: float
     runs: dict[str, LaneRun]
     models: dict[str, Modelled]
@@ -124,6 +130,8 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         return {
             "calibration": {**asdict(self.calibration), "limit_steps": self.calibration.limit},
+            "a": self.a,
+            "b": self.b,
             "seconds": self.seconds,
             "runs": {
                 name: {
@@ -145,7 +153,7 @@ class Outcome:
 
 
 def measure(effort: Effort, folder: Path, say: Say) -> Outcome:
-    """Calibrate, then the three runs over the same files, and the model with the a and b that were measured."""
+    """Calibrate, then the three runs over the same files, and the model with their a and b."""
     most = round(effort.large * max(effort.sizes))
     say(f"calibration: {effort.cold + len(effort.sizes)} micro-batches of up to {most:,} rows ...")
     found = calibrate(effort, folder / "calibration")
@@ -160,10 +168,10 @@ def measure(effort: Effort, folder: Path, say: Say) -> Outcome:
         LIMITED_RUN: Policy(lanes=False, limit=found.limit),
         FREE_RUN: Policy(lanes=False, limit=None),
     }
-    runs, models = {}, {}
+    runs = {}
     for name, policy in policies.items():
-        models[name] = drawn(found.a, found.b, load, policy)
-        say(f"{name}: {effort.seconds:.0f} s of overload, and the backlog (the model: {models[name].drain:.0f} s) ...")
+        drain = drawn(found.a, found.b, load, policy).drain
+        say(f"{name}: {effort.seconds:.0f} s of overload, and the backlog (by the calibration: {drain:.0f} s) ...")
         # In one lane a step has two files, so the limit is twice as many.
         files = policy.limit and policy.limit * (1 if policy.lanes else 2)
         patience = 60 + 10 * effort.seconds
@@ -173,7 +181,15 @@ def measure(effort: Effort, folder: Path, say: Say) -> Outcome:
         batches = [LaneBatch.of(batch) for batch in told["batches"]]
         runs[name] = LaneRun(name, batches, np.array(told["arrived"]), steps, warm, told["lag"])
     check_same(list(runs.values()))
-    return Outcome(found, effort.seconds, runs, models)
+    a, b = straight(list(runs.values()))
+    return Outcome(found, a, b, effort.seconds, runs, {name: drawn(a, b, load, policies[name]) for name in runs})
+
+
+def straight(runs: Sequence[LaneRun]) -> tuple[float, float]:
+    """a and b of the straight line nearest to the micro-batches of runs."""
+    batches = [batch for run in runs for batch in run.counted]
+    b, a = np.polyfit([batch.rows for batch in batches], [batch.seconds for batch in batches], 1)
+    return max(0.0, float(a)), float(b)
 
 
 def calibrate(effort: Effort, folder: Path) -> Calibration:

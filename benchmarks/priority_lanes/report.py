@@ -34,7 +34,7 @@ def table_of(outcome: Outcome) -> Table:
     table = new_table(
         f"{found.rate:,.0f} rows/s for {outcome.seconds:g} s, seconds. Calibration: {found.throughput:,.0f} rows/s, "
         f"a = {found.a:.2f} s, b = {found.b * 1e6:.2f} s a million rows, limit {found.limit_rows:,} rows: "
-        f"{found.limit} steps of {STEP} s",
+        f"{found.limit} steps of {STEP} s. The runs: a = {outcome.a:.2f} s, b = {outcome.b * 1e6:.2f} s",
         "", "micro-batches", "median", "p99", "urgent p50", "urgent p99", "normal p99", "drain", "results", "checksum",
     )  # fmt: skip
     for name, run in outcome.runs.items():

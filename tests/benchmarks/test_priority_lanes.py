@@ -29,7 +29,7 @@ from benchmarks.priority_lanes.arrivals import (
     write_files,
 )
 from benchmarks.priority_lanes.model import DRAWS, Load, Policy, drawn, modelled
-from benchmarks.priority_lanes.overload import FREE_RUN, LANES_RUN, LIMITED_RUN, Calibration, Outcome
+from benchmarks.priority_lanes.overload import FREE_RUN, LANES_RUN, LIMITED_RUN, Calibration, Outcome, straight
 from benchmarks.priority_lanes.waits import Came, LaneBatch, LaneRun, check_same, percentile
 from streamjoin.cli import app
 from streamjoin.spark.stored import bucket
@@ -44,8 +44,8 @@ class TestArrivals:
         steps = steps_of(overload_rows(2000, 2.0, warm=3))
         assert len(steps) == 3 + round(2.0 / STEP)
         tables = [step.status(lane) for step in steps for lane in ("urgent", "normal")]
-        assert sorted(pa.concat_tables(tables)["id"].to_pylist()) == list(range(400 * len(steps)))
-        assert {(step.urgent, step.normal) for step in steps} == {(4, 396)}
+        assert sorted(pa.concat_tables(tables)["id"].to_pylist()) == list(range(200 * len(steps)))
+        assert {(step.urgent, step.normal) for step in steps} == {(2, 198)}
 
     def test_the_step_of_a_row_is_in_its_time(self) -> None:
         for step in steps_of([500, 700, 300]):
@@ -55,7 +55,7 @@ class TestArrivals:
                 assert (np.diff(ts) >= 0).all()
 
     def test_every_row_finds_one_limit_before_it_and_limits_are_ahead_of_the_rows(self) -> None:
-        steps = steps_of([200] * 11)
+        steps = steps_of([200] * (2 * LIMITS_EVERY + 1))
         limits = [step.limits() for step in steps if step.files()[0][0] == "limits"]
         plants = [plant for table in limits for plant in table["plant"].to_pylist() if plant >= 0]
         assert sorted(plants) == list(range(PLANTS))
@@ -79,7 +79,7 @@ class TestArrivals:
             assert len({file.stat().st_mtime_ns // 1_000_000 for file in seen}) == 12  # Spark compares milliseconds
             assert [pq.read_table(file)["id"][0].as_py() // 100 for file in seen] == sorted([*range(6)] * 2)
             assert list(feeder.arrived) == list(range(6))
-            assert len(list(limits.iterdir())) == 2
+            assert len(list(limits.iterdir())) == 1
 
     def test_the_clock_is_kept_and_a_query_that_ended_is_noticed(self, tmp_path: Path) -> None:
         steps = steps_of([100] * 3)
@@ -221,13 +221,19 @@ class TestOutcome:
         lanes = modelled(1.0, 0.0, Load(3, 0.2, 1, 1), Policy(True, 1))
         waits = replace(lanes, urgent=np.full(3, model * percentile(lanes.urgent, 99)))
         models = {LANES_RUN: lanes, LIMITED_RUN: waits, FREE_RUN: waits}
-        return Outcome(self.found, 0.6, {LANES_RUN: run(LANES_RUN), **others}, models)
+        return Outcome(self.found, 0.5, 7e-6, 0.6, {LANES_RUN: run(LANES_RUN), **others}, models)
 
     def test_the_limit_is_in_whole_steps_and_has_room_for_urgent_rows(self) -> None:
-        # A step has 29,700 normal rows, and 2,100 urgent ones arrive in 1.4 s.
-        assert self.found.limit == 4
-        assert replace(self.found, limit_rows=2_700 + 5 * 29_700).limit == 5
+        # A step has 14,850 normal rows, and 1,800 urgent ones arrive in 1.2 s.
+        assert self.found.limit == 9
+        assert replace(self.found, limit_rows=1_800 + 10 * 14_850).limit == 10
         assert replace(self.found, limit_rows=10).limit == 1
+
+    def test_the_model_is_asked_with_what_the_micro_batches_of_the_runs_took(self) -> None:
+        small, large = (
+            tuple(replace(batch, rows=rows, seconds=0.4 + 0.002 * rows) for batch in BATCHES) for rows in (100, 900)
+        )
+        assert straight([run(LANES_RUN, small), run(FREE_RUN, large)]) == pytest.approx((0.4, 0.002))
 
     def test_verdicts(self) -> None:
         median, times, limited, free = self.outcome().verdicts
@@ -249,6 +255,7 @@ class TestOutcome:
         for name, kind, _ in report.LINES:
             assert f"{kind}: {name}" in drawn
         assert made.to_json()["runs"][LANES_RUN]["checksum"] == f"{21:016x}"
+        assert (made.to_json()["a"], made.to_json()["b"]) == (0.5, 7e-6)
 
 
 def test_urgent_results_of_a_task_leave_before_the_others_and_nothing_else_changes() -> None:
