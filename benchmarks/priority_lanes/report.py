@@ -62,8 +62,8 @@ def plot_of(outcome: Outcome) -> Plot:
     ]  # fmt: skip
     found = outcome.calibration
     words = [
-        f"Spark on two cores, {found.rate:,.0f} rows a second, 1.5 times what it can do, of which 1% are urgent; "
-        f"a limit is one for micro-batches of {AIM:g} s (./sj bench lanes)."
+        f"Spark on two cores, {found.rate:,.0f} rows a second, {outcome.overload:.1f} times what it can do, of "
+        f"which 1% are urgent; a limit is one for micro-batches of {AIM:g} s (./sj bench lanes)."
     ]
     return Plot("How long results wait in an overload", "second of arrival", "seconds", lines, words)
 

@@ -213,7 +213,7 @@ def test_the_command_knows_its_options_and_refuses_no_time_at_all() -> None:
 
 
 class TestOutcome:
-    found = Calibration(throughput=100_000, a=0.6, b=8e-6, limit_rows=150_000)
+    found = Calibration(large=200_000, throughput=100_000, a=0.6, b=8e-6, limit_rows=150_000)
 
     def outcome(self, *, slower: float = 100.0, model: float = 100.0) -> Outcome:
         late = tuple(replace(each, began=each.began + slower) for each in BATCHES[1:])
@@ -221,7 +221,7 @@ class TestOutcome:
         lanes = modelled(1.0, 0.0, Load(3, 0.2, 1, 1), Policy(True, 1))
         waits = replace(lanes, urgent=np.full(3, model * percentile(lanes.urgent, 99)))
         models = {LANES_RUN: lanes, LIMITED_RUN: waits, FREE_RUN: waits}
-        return Outcome(self.found, 0.5, 7e-6, 0.6, {LANES_RUN: run(LANES_RUN), **others}, models)
+        return Outcome(self.found, 0.5, 7e-6, 0.6, {LANES_RUN: run(LANES_RUN), **others}, models, models)
 
     def test_the_limit_is_in_whole_steps_and_has_room_for_urgent_rows(self) -> None:
         # A step has 14,850 normal rows, and 1,800 urgent ones arrive in 1.2 s.
@@ -229,14 +229,21 @@ class TestOutcome:
         assert replace(self.found, limit_rows=1_800 + 10 * 14_850).limit == 10
         assert replace(self.found, limit_rows=10).limit == 1
 
+    def test_an_overload_that_is_none_is_told(self) -> None:
+        assert not replace(self.outcome(), b=6e-6).verdicts[0].met
+
     def test_the_model_is_asked_with_what_the_micro_batches_of_the_runs_took(self) -> None:
         small, large = (
             tuple(replace(batch, rows=rows, seconds=0.4 + 0.002 * rows) for batch in BATCHES) for rows in (100, 900)
         )
         assert straight([run(LANES_RUN, small), run(FREE_RUN, large)]) == pytest.approx((0.4, 0.002))
+        early = tuple(replace(each, seconds=each.seconds - 0.5) for each in small)
+        assert straight([run(LANES_RUN, early), run(FREE_RUN, large)]) == (0.0, pytest.approx(0.00244, rel=0.01))
 
     def test_verdicts(self) -> None:
-        median, times, limited, free = self.outcome().verdicts
+        overload, median, times, limited, free = self.outcome().verdicts
+        # A large micro-batch takes 0.5 + 0.000007 * 200,000 = 1.9 s, in which 1.5 * 190,000 rows came.
+        assert (overload.measured, overload.met) == (pytest.approx(1.425), True)
         assert (median.measured, median.met) == (2.5, False)
         assert (times.measured, times.met) == (1.0, True)
         assert limited.measured == free.measured == pytest.approx(103 / 3)
@@ -244,9 +251,9 @@ class TestOutcome:
         assert limited.met
 
     def test_a_machine_that_cannot_gain_as_much_is_held_to_its_model(self) -> None:
-        missed = self.outcome(slower=20, model=10).verdicts[2]
+        missed = self.outcome(slower=20, model=10).verdicts[3]
         assert (missed.target, missed.met) == (pytest.approx(8.0), False)
-        assert self.outcome(slower=22, model=10).verdicts[2].met
+        assert self.outcome(slower=22, model=10).verdicts[3].met
 
     def test_the_report_shows_all_three_and_the_plot_all_lines(self, tmp_path: Path) -> None:
         made = self.outcome()

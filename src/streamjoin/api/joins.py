@@ -105,7 +105,8 @@ def join(
         priority    how urgent rows are: an integer, from 1 on urgent. Results of an urgent row leave at once, also with
                     "ordered"; urgent rows say nothing of how far an input is. None for an input without urgent rows
         priority_as    the result's column that says how urgent it is: the largest of its rows' priorities
-        new_priority   another one than the largest, SQL over p0, p1, ...: "least(p0, p1)"
+        new_priority   another one than the largest, SQL over p0, p1, ...: "least(p0, p1)"; integers, + - * %, abs(),
+                    greatest(), least() and cast() of them: it is worked out while joining
         urgent      a function that workers call with urgent results as soon as they are made, at least once:
                     `handler(table, batch_id, bucket)`, an Arrow table; the rows are in the frame too. A join of batch
                     frames has batch_id 0
