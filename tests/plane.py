@@ -37,7 +37,7 @@ from streamjoin.spark.running.tasks import OperateAtOnce, PackEdge, PackSource, 
 from streamjoin.spark.running.urgent import Handler
 from streamjoin.spark.stored import blob_cache, bucket, local_runs
 from streamjoin.spark.stored.bundles import unbundled
-from streamjoin.spark.stored.pages import bound
+from streamjoin.spark.stored.pages import Stored, bound
 from streamjoin.spark.stored.processor import StageProcessor
 from streamjoin.state import Snapshot
 from tests.interpreter import leaving, prepared, stepped
@@ -296,10 +296,10 @@ def labels_after(stage: Stage) -> tuple[int, ...]:
 
 def _stored(cells: dict[str, Any]) -> Snapshot:
     manifest = json.loads(cells["manifest"][0])
-    values = {name: pages for name, (pages, _) in manifest["values"].items()}
-    every = {(name, page) for name, pages in values.items() for page in range(pages)}
+    values = {name: Stored(*told).places for name, told in manifest["values"].items()}
+    every = {(name, place) for name, places in values.items() for place in places}
     assert set(cells.get("blobs", ())) == every, "pages are left of blobs that nobody knows"
-    read = {name: bound(cells["blobs"][name, page][1] for page in range(pages)) for name, pages in values.items()}
+    read = {name: bound(cells["blobs"][name, place][1] for place in places) for name, places in values.items()}
     every_blob = {blob: content for name, value in read.items() for blob, content in unbundled(name, value)}
     return Snapshot(manifest, {blob: every_blob[blob] for blob in manifest["blobs"]})
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 from streamjoin.spark.stored.bundles import PREFIX, SMALL, Shelf, unbundled
+from streamjoin.spark.stored.pages import PAGE_BYTES, places_in_order
 
 
 def commit(shelf: Shelf, store: dict[str, bytes], blobs: dict[str, bytes]) -> int:
@@ -12,8 +14,10 @@ def commit(shelf: Shelf, store: dict[str, bytes], blobs: dict[str, bytes]) -> in
     written = 0
     for name, value in shelf.new_values(blobs):
         assert name not in store, "a value never changes under its name"
-        store[name] = value
-        shelf.values[name] = 1, len(value)
+        places, pages = zip(*shelf.put(name, value), strict=True)
+        store[name] = b"".join(page for _, page in pages)
+        assert list(places) == list(shelf.values[name].places)
+        assert store[name] == value
         written += 1
     for name in shelf.unneeded():
         del store[name]
@@ -30,7 +34,7 @@ def test_blobs_come_and_go_and_are_found_again() -> None:
             blobs[f"{step}/{number}"] = rng.randbytes(rng.choice([0, 10, 300, SMALL + 1]))
         large = sum(len(blob) >= SMALL for name, blob in blobs.items() if name.startswith(f"{step}/"))
         assert commit(shelf, store, blobs) <= large + 1, "all small ones are one value"
-        shelf = Shelf.of({"values": shelf.values, "blobs": shelf.blobs})
+        shelf = Shelf.of(json.loads(json.dumps(shelf.to_json())))
         found = {blob: content for name, value in store.items() for blob, content in unbundled(name, value)}
         assert {name: found[name] for name in shelf.blobs} == blobs
     needed = sum(len(blob) for blob in blobs.values())
@@ -50,3 +54,26 @@ def test_what_is_left_of_a_thin_bundle_moves_on() -> None:
     assert list(store) == ["f"]
     assert commit(shelf, store, {}) == 0
     assert not store
+
+
+def test_whatever_is_written_later_lies_behind_all_before() -> None:
+    shelf, keys = Shelf(written=250), []
+    for number in range(40):
+        keys += [place.to_bytes(4, "little", signed=True) for place, _ in shelf.put(f"{number}", bytes(PAGE_BYTES * 3))]
+    assert keys == sorted(keys), "as Spark writes whole numbers, the lowest byte first"
+    assert len(set(keys)) == len(keys) == 120
+
+
+def test_numbers_of_pages_that_belong_together_do_not_begin_anew_among_them() -> None:
+    shelf = Shelf(written=(1 << 32) - 2)
+    places = [place for place, _ in shelf.put("run", bytes(PAGE_BYTES * 3))]
+    assert places_in_order(set(places)) == places
+    assert shelf.written % (1 << 32) == 3
+
+
+def test_values_from_before_pages_had_places_are_read_and_removed() -> None:
+    shelf = Shelf.of({"values": {"run": [3, PAGE_BYTES * 3]}, "blobs": {"run": ["run", PAGE_BYTES * 3]}})
+    assert list(shelf.values["run"].places) == [0, 1, 2]
+    assert shelf.to_json() == {
+        "values": {"run": [3, PAGE_BYTES * 3]}, "blobs": {"run": ("run", PAGE_BYTES * 3)}, "written": 0,
+    }  # fmt: skip

@@ -25,7 +25,7 @@ from streamjoin.runtime.recall import ToRecall
 from streamjoin.runtime.stage import RunningStage, Stage
 from streamjoin.spark.stored.bundles import bundled
 from streamjoin.spark.stored.kept import MeasuredBlob, StoredInput, inputs_of, measure, stored_state
-from streamjoin.spark.stored.pages import bound
+from streamjoin.spark.stored.pages import Stored, bound
 from streamjoin.state import Snapshot
 from tests.function_trees import plan_of, table, tree
 from tests.operators.driving import SCHEMAS, end, progress, put, rows, temporal
@@ -111,7 +111,10 @@ def test_what_a_recall_target_has_counted_is_no_rows() -> None:
     manifest = json.loads(store.cells["manifest"][0])
     assert any(name.startswith("in:") for name in manifest["blobs"])
     pages = store.cells["blobs"]
-    values = {name: bound(pages[name, n][1] for n in range(each)) for name, (each, _) in manifest["values"].items()}
+    values = {
+        name: bound(pages[name, place][1] for place in Stored(*told).places)
+        for name, told in manifest["values"].items()
+    }
     found = list(inputs_of(0, plan.stages[0], TimeAxis.INTEGER, {"bucket": manifest}, measured(Snapshot({}, values))))
     assert [part.rows for part in found if part.input is not None] == [2, 2]
     assert [part.rows for part in found if part.input is None] == [0]

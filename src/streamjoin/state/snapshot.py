@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from streamjoin.state.repeats import lean, whole
 
-FORMAT: Final = 7
+FORMAT: Final = 8
 
 
 class Blobs(Mapping[str, bytes]):

@@ -1,6 +1,6 @@
 """A bucket at work in Spark's state: one stage of a plan, its snapshot read and written.
 
-    blobs      MapState, (name, page) -> a page of a blob, or of a bundle of them. A blob never changes under its name,
+    blobs      MapState, (name, place) -> a page of a blob, or of a bundle of them. A blob never changes under its name,
                so only new names are written
     manifest   ValueState: which stage and bucket this is, what the stage says of itself, where its blobs are, and a
                token that is new with every commit
@@ -36,7 +36,7 @@ from streamjoin.spark.stored.blob_cache import BlobCache, cache_of, clean_up
 from streamjoin.spark.stored.bundles import Shelf, unbundled
 from streamjoin.spark.stored.formats import check_format, readable
 from streamjoin.spark.stored.local_runs import folder_of, forget_ended, keep_named, part_of, parts_in_files, touch
-from streamjoin.spark.stored.pages import bound, page_count, pages_of
+from streamjoin.spark.stored.pages import bound
 from streamjoin.spark.stored.processor import Clock, StateVariables
 from streamjoin.state import Snapshot
 from streamjoin.state.giving_back import give_back
@@ -266,10 +266,8 @@ class Bucket:
         # Runs in files are found by everyone on this host: what is stored of them need not lie there a second time.
         in_files = set[str]() if self.stage.memory is None else parts_in_files(snapshot.manifest)
         for name, value in shelf.new_values(snapshot.blobs):
-            count = page_count(value)
-            for number, page in enumerate(pages_of(value)):
-                self.variables.blobs.updateValue((name, number), (count, page))
-            shelf.values[name] = count, len(value)
+            for place, page in shelf.put(name, value):
+                self.variables.blobs.updateValue((name, place), page)
             if part_of(name) not in in_files:
                 cache.put(name, value)
             del value  # before the next one is made
@@ -278,8 +276,8 @@ class Bucket:
             if part_of(name) in spilled:  # it was in memory when it was stored
                 cache.drop(name)
         for name in shelf.unneeded():
-            for number in range(shelf.values.pop(name)[0]):
-                self.variables.blobs.removeKey((name, number))
+            for place in shelf.values.pop(name).places:
+                self.variables.blobs.removeKey((name, place))
             cache.drop(name)
         if known.made_for != known.call:  # a new state, or a query that goes on, perhaps with other options
             self.variables.call.update((self.call,))
@@ -292,8 +290,7 @@ class Bucket:
             "state": known.state,
             "token": known.token,
             "call": known.call,
-            "values": shelf.values,
-            "blobs": shelf.blobs,
+            **shelf.to_json(),
             "identity": self.identity,
             **({} if known.due is None else {"due": known.due}),
             **snapshot.manifest,
@@ -358,8 +355,7 @@ class StoredBlobs(Mapping[str, bytes]):
         seen = self.cache.get(value)
         if seen is not None:
             return seen
-        pages, _ = self.shelf.values[value]
-        content = bound(self.store.getValue((value, number))[1] for number in range(pages))
+        content = bound(self.store.getValue((value, place))[1] for place in self.shelf.values[value].places)
         if part_of(value) not in self.in_files:
             self.cache.put(value, content)
         return content

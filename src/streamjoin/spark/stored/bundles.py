@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from streamjoin.spark.stored.pages import Stored, first_of, page_count, pages_of
+
 PREFIX: Final = "bundle/"
 SMALL: Final = 1 << 16  # bytes of a blob that is worth no value of its own
 _HEAD: Final = 8  # bytes that say how long the list of what is in a bundle is
@@ -44,20 +46,39 @@ def unbundled(name: str, content: Any) -> Iterator[tuple[str, Any]]:
 
 @dataclass
 class Shelf:
-    """What the store has of one state: how many pages and bytes each value has, and of each blob in which it is, and
-    how large.
+    """What the store has of one state: of each value its pages, of each blob in which value it is, and how large; and
+    how many pages were ever written.
     """
 
-    values: dict[str, tuple[int, int]] = field(default_factory=dict)
+    values: dict[str, Stored] = field(default_factory=dict)
     blobs: dict[str, tuple[str, int]] = field(default_factory=dict)
+    written: int = 0
 
     @staticmethod
     def of(manifest: Mapping[str, Any]) -> Shelf:
         """What a manifest says of it."""
         return Shelf(
-            {name: (pages, size) for name, (pages, size) in manifest["values"].items()},
+            {name: Stored(*told) for name, told in manifest["values"].items()},
             {name: (value, size) for name, (value, size) in manifest["blobs"].items()},
+            manifest.get("written", 0),
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """The same, for a manifest."""
+        values = {name: value.to_json() for name, value in self.values.items()}
+        return {"values": values, "blobs": self.blobs, "written": self.written}
+
+    def put(self, name: str, value: bytes) -> Iterator[tuple[int, tuple[int, bytes]]]:
+        """A new value: where each of its pages goes, how many there are, and the page.
+
+        >>> [place for place, _ in Shelf(written=255).put("area0/run/3f", bytes(1 << 19))]
+        [-16777216, 65536]
+        """
+        count = page_count(value)
+        self.written = first_of(self.written, count)
+        stored = self.values[name] = Stored(count, len(value), self.written)
+        self.written += count
+        return zip(stored.places, ((count, page) for page in pages_of(value)), strict=True)
 
     def new_values(self, blobs: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
         """These blobs are all that is needed now: the values that have to be written for that.
@@ -90,7 +111,7 @@ class Shelf:
         needed = dict.fromkeys(self.values, 0)
         for value, size in self.blobs.values():
             needed[value] += size
-        return {name for name, size in needed.items() if name.startswith(PREFIX) and 2 * size < self.values[name][1]}
+        return {name for name, size in needed.items() if name.startswith(PREFIX) and 2 * size < self.values[name].size}
 
     def unneeded(self) -> list[str]:
         """Values in which nothing is needed any more."""

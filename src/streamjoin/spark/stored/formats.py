@@ -22,20 +22,28 @@ Reader = Callable[[Snapshot], Snapshot]
 
 def _of_whole_columns(stored: Snapshot) -> Snapshot:
     """6: all columns of all tables are written, also those that repeat others. Blobs say themselves which are not."""
+    return _renumbered(stored, 7)
 
-    def renumbered(kept: Any) -> Any:
+
+def _of_pages_without_places(stored: Snapshot) -> Snapshot:
+    """7: pages are numbered in each value. What a manifest says of a value tells which it is (`pages.Stored`)."""
+    return _renumbered(stored, 8)
+
+
+def _renumbered(stored: Snapshot, number: int) -> Snapshot:
+    def with_number(kept: Any) -> Any:
         if isinstance(kept, list):
-            return [renumbered(each) for each in kept]
+            return [with_number(each) for each in kept]
         if not isinstance(kept, dict):
             return kept
-        inner = {name: renumbered(each) for name, each in kept.items()}
-        return inner | ({"format": 7} if "fingerprint" in kept else {})  # an operator's own
+        inner = {name: with_number(each) for name, each in kept.items()}
+        return inner | ({"format": number} if "fingerprint" in kept else {})  # an operator's own
 
-    return Snapshot({**renumbered(stored.manifest), "format": 7}, stored.blobs)
+    return Snapshot({**with_number(stored.manifest), "format": number}, stored.blobs)
 
 
 # From an older format to its reader, which gives the same state in the format after it.
-READERS: Final[dict[int, Reader]] = {6: _of_whole_columns}
+READERS: Final[dict[int, Reader]] = {6: _of_whole_columns, 7: _of_pages_without_places}
 
 
 def check_format(number: Any) -> None:
