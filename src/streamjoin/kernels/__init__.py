@@ -12,7 +12,7 @@ from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.box_overlap import box_overlap_pairs
-from streamjoin.kernels.cells import count_cells, count_pairs
+from streamjoin.kernels.cells import count_cells, count_pairs, entries_of, extents, merge_counts
 from streamjoin.kernels.common_groups import rows_of_common_groups
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
@@ -80,8 +80,10 @@ __all__ = [
     "count_cells",
     "count_pairs",
     "cut_pieces",
+    "entries_of",
     "expand_lists",
     "expired_mask",
+    "extents",
     "fold_counts",
     "fold_heaps",
     "fold_sums",
@@ -89,6 +91,7 @@ __all__ = [
     "hash_integers",
     "hash_lists",
     "lists_of",
+    "merge_counts",
     "merge_order",
     "move_rings",
     "multiplicity_sweep",

@@ -18,6 +18,7 @@ import numpy as np
 
 from streamjoin.algebra import NEVER
 from streamjoin.algebra.interval import Mask, Times
+from streamjoin.kernels import extents
 from streamjoin.operators.recall.controller import Aim
 from streamjoin.operators.recall.counts import MOST_BITS, Counts, counted, fitted, together
 from streamjoin.operators.recall.model import RecallModel, RunningRecall
@@ -91,26 +92,32 @@ class CellsSeen(LargestSeen):
     def __init__(self, step: int, bits: int) -> None:
         super().__init__()
         self.step, self.bits = step, bits
-        self.waiting: list[tuple[Times, Times]] = []
+        self.waiting: list[tuple[Times, Times, Times]] = []
         self.parts: list[Counts] = []
 
     def see(self, rows: Batch, keep: Mask | None = None) -> None:
-        super().see(rows)
-        group, ts = rows.group, rows.ts
+        if not len(rows):
+            return
+        # Where they are looked at for the largest, just after they were read, so that nobody need read them again.
+        group, ts, ends = rows.group, rows.ts, extents(rows.ts)
+        self.largest = max(self.largest, int(ends[1].max()))
         if rows.matchable is not None:
             keep = rows.matchable if keep is None else keep & rows.matchable
-        if keep is not None:
+        if keep is not None and not keep.all():
             group, ts = group[keep], ts[keep]
-        self.waiting.append((group, ts))
-        if sum(len(times) for _, times in self.waiting) >= AT_ONCE:
+            ends = extents(ts)
+        self.waiting.append((group, ts, ends))
+        if sum(len(times) for _, times, _ in self.waiting) >= AT_ONCE:
             self._count()
 
     def _count(self) -> None:
-        columns = zip(*self.waiting, strict=True)
-        group, ts = (each[0] if len(each) == 1 else np.concatenate(each) for each in columns)
+        group, ts, ends = self.waiting[0]
+        if len(self.waiting) > 1:
+            group, ts = (np.concatenate([each[at] for each in self.waiting]) for at in (0, 1))
+            ends = extents(ts)
         self.waiting = []
         if len(ts):
-            counts = counted(group, ts, width=self.step, bits=self.bits, most=MOST_REPORTED)
+            counts = counted(group, ts, ends, width=self.step, bits=self.bits, most=MOST_REPORTED)
             self.parts.append(fitted(counts, MOST_REPORTED, CELLS * self.step // 4))
 
     def report(self) -> Report:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamjoin.algebra.interval import FOREVER, Times
-from streamjoin.kernels import count_cells, hash_integers
+from streamjoin.kernels import count_cells, entries_of, extents, hash_integers, merge_counts
 
 Floats = npt.NDArray[np.float64]
 
@@ -89,6 +89,11 @@ class Counts:
     def numbers(self) -> Times:
         """One sorted number per entry, for class and cell; the first cell counts as 1."""
         return self.cls * CELLS_OF_CLASS + (self.cell - self.first + 1)
+
+    @property
+    def columns(self) -> tuple[Times, Times, Times]:
+        """Classes, cells and rows."""
+        return self.cls, self.cell, self.rows
 
     @property
     def classes(self) -> int:
@@ -192,23 +197,27 @@ def _summed(width: int, bits: int, cls: Times, cell: Times, rows: Times) -> Coun
     return Counts(width, bits, cls[first], cell[first], np.add.reduceat(rows, first))
 
 
-def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREVER) -> Counts:
+def counted(
+    group: Times, ts: Times, ends: Times | None = None, *, width: int, bits: int, most: int = FOREVER
+) -> Counts:
     """The counts of rows with these codes of keys and time stamps.
 
     Many rows are counted in fewer classes, or wider cells, if the table of them would be large, or has more entries
-    than `most`. A few that are far from the others do not make it large: they are counted apart.
+    than `most`. A few that are far from the others do not make it large: they are counted apart. `ends`: the `extents`
+    of the time stamps, where they are known.
     """
     if len(ts) < MANY_ROWS:
         cls = hash_integers(group) & ((1 << bits) - 1) if bits else np.zeros(len(ts), np.int64)
         return _grouped(width, bits, cls, ts // width, np.ones(len(ts), np.int64))
-    earliest, latest = int(ts.min()), int(ts.max())
+    ends = extents(ts) if ends is None else ends
+    earliest, latest = int(ends[0].min()), int(ends[1].max())
     if latest // width - earliest // width >= PLACES // SHORT:
         width, begin, end = _stretch(ts, width)
         inside = (ts >= begin) & (ts < end)
         if not inside.all():
             parts = [(group[some], ts[some]) for some in (inside, ~inside)]
             return together([counted(*part, width=width, bits=bits, most=most) for part in parts])
-    return _in_a_table(group, ts, (earliest, latest), width, bits, most)
+    return _in_a_table(group, ts, ends, (earliest, latest), width, bits, most)
 
 
 def _stretch(ts: Times, width: int) -> tuple[int, int, int]:
@@ -231,12 +240,14 @@ def _stretch(ts: Times, width: int) -> tuple[int, int, int]:
             width, cells = 2 * width, cells // 2
 
 
-def _in_a_table(group: Times, ts: Times, ends: tuple[int, int], width: int, bits: int, most: int) -> Counts:
-    """The counts of rows between two times, whose cells fit."""
-    earliest, latest = ends
+def _in_a_table(
+    group: Times, ts: Times, ends: Times, between: tuple[int, int], width: int, bits: int, most: int
+) -> Counts:
+    """The counts of rows between two times, whose cells fit; `ends`: the earliest and latest of blocks of rows."""
+    earliest, latest = between
     span = latest // width - earliest // width + 1
     base, bits = earliest // width, min(bits, (PLACES // span).bit_length() - 1)
-    table = count_cells(group, ts, width, base, (span, 1 << _useful(group, bits, most // span)))
+    table = count_cells(group, ts, ends, width, base, (span, 1 << _useful(group, bits, most // span)))
     bits = table.shape[1].bit_length() - 1
     while bits and (entries := np.count_nonzero(table)) > most:
         half = half_of(bits, int(np.count_nonzero(table.any(axis=0))))
@@ -244,18 +255,18 @@ def _in_a_table(group: Times, ts: Times, ends: tuple[int, int], width: int, bits
         if np.count_nonzero(fewer) > _WORTH * entries:
             break
         table, bits = fewer, half
-    by_class = np.ascontiguousarray(table.T)
-    cls, cell = np.nonzero(by_class)
-    return Counts(width, bits, cls, cell + base, by_class[cls, cell].astype(np.int64))
+    return Counts(width, bits, *entries_of(table, base))
 
 
 def _useful(group: Times, bits: int, most: int) -> int:
     """Of the bits, as many as are worth counting: if some of the rows are of far more classes than may be told of, the
     table of all of them would be large, and be summed up at once.
     """
-    some = hash_integers(group[:: -(-len(group) // SAMPLE)])
-    while bits and np.count_nonzero(np.bincount(some & ((1 << bits) - 1))) > MANY_TIMES * most:
+    there = np.zeros(1 << bits, np.bool_)
+    there[hash_integers(group[:: -(-len(group) // SAMPLE)]) & (len(there) - 1)] = True
+    while bits and np.count_nonzero(there) > MANY_TIMES * most:
         bits -= 1
+        there = there[: 1 << bits] | there[1 << bits :]
     return bits
 
 
@@ -275,11 +286,11 @@ def together(parts: Sequence[Counts]) -> Counts:
     width, bits = max(part.width for part in parts), min(part.bits for part in parts)
     if len(parts) == 1:
         return parts[0]
-    same = [part.with_bits(bits).with_width(width) for part in parts]
-    return _grouped(width, bits, *(np.concatenate([getattr(each, name) for each in same]) for name in _NAMES))
-
-
-_NAMES: Final = ("cls", "cell", "rows")
+    same = [part.with_bits(bits).with_width(width).columns for part in parts]
+    while len(same) > 1:
+        pairs = [merge_counts(*same[at : at + 2]) for at in range(0, len(same) - 1, 2)]
+        same = pairs + same[2 * len(pairs) :]
+    return Counts(width, bits, *same[0])
 
 
 def fitted(counts: Counts, most: int, widest: int | None = None) -> Counts:
