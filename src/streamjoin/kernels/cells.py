@@ -11,8 +11,28 @@ from streamjoin.algebra.interval import Times
 from streamjoin.kernels.hashing import GOLDEN, mix
 from streamjoin.kernels.pairs import Indices, compiled, first_not_below, frozen
 
-# Rows whose hashes are taken at once, without a branch. Where time is nearly in order, most such blocks are of one cell.
+# Where time is nearly in order, most blocks of so many rows are of one cell.
 BLOCK: Final = 256
+
+
+@compiled
+def _classes(group: Any, mask: np.uint64, out: Any) -> None:
+    for row in range(len(group)):
+        out[row] = np.uint16(mix(group[row] + GOLDEN) & mask)
+
+
+def classes_of(group: Indices, bits: int) -> npt.NDArray[np.uint16]:
+    """The class of each row: so many of the lowest bits, 16 at most, of the hash of its keys' code.
+
+    >>> one, two, other = classes_of(np.array([7, 8, 7]), 4).tolist()
+    >>> one == other, max(one, two) < 16
+    (True, True)
+    """
+    if not bits:
+        return np.zeros(len(group), np.uint16)
+    out = np.empty(len(group), np.uint16)
+    _classes(frozen(group).view(np.uint64), np.uint64((1 << bits) - 1), out)
+    return out
 
 
 @compiled
@@ -38,52 +58,81 @@ def extents(ts: Times) -> npt.NDArray[np.int64]:
 
 
 @compiled
-def _count(group: Any, ts: Any, ends: Any, width: int, first: int, mask: np.uint64, table: Any) -> None:
-    classes = np.empty(BLOCK, np.uint32)
+def _classes_in(classes: Any, step: int, bits: int, enough: int) -> int:
+    there, size = np.zeros(1 << bits, np.bool_), 0
+    for row in range(0, len(classes), step):
+        cls = classes[row] & np.uint16(len(there) - 1)
+        size += not there[cls]
+        there[cls] = True
+    while bits and size > enough:
+        bits -= 1
+        size, half = 0, 1 << bits
+        for cls in range(half):
+            there[cls] |= there[cls + half]
+            size += there[cls]
+    return bits
+
+
+def bits_for(classes: npt.NDArray[np.uint16], step: int, bits: int, enough: int) -> int:
+    """As many of so many bits as leave at most `enough` classes among each `step`-th row, or none of them.
+
+    >>> bits_for(np.arange(64, dtype=np.uint16), 2, 6, 8)
+    4
+    """
+    return int(_classes_in(frozen(classes), step, bits, enough))
+
+
+@compiled
+def _count(classes: Any, ts: Any, ends: Any, width: int, first: int, table: Any) -> None:
+    mask = np.uint16(table.shape[1] - 1)
     begin, last, cell = np.int64(1), np.int64(0), np.int64(0)
     for block in range(ends.shape[1]):
-        keys = group[block * BLOCK : (block + 1) * BLOCK]
-        for row in range(len(keys)):
-            classes[row] = np.uint32(mix(keys[row] + GOLDEN) & mask)
+        some = classes[block * BLOCK : (block + 1) * BLOCK]
         low, high = ends[0, block], ends[1, block]
         # Streams are nearly in order: the cell of the block before saves a division, and that of a block all others.
         if low < begin or low > last:
             number = low // width
             begin, last, cell = number * width, number * width + (width - 1), number - first
         if begin <= low and high <= last:
-            line, whole = table[cell], len(keys) & ~3
+            line, whole = table[cell], len(some) & ~3
+            if not mask:
+                line[0] += len(some)
+                continue
             for row in range(0, whole, 4):  # four are looked up before any is counted: they wait less for one another
-                one, two, three, four = classes[row], classes[row + 1], classes[row + 2], classes[row + 3]
-                line[one] += 1
-                line[two] += 1
-                line[three] += 1
-                line[four] += 1
-            for row in range(whole, len(keys)):
-                line[classes[row]] += 1
+                one, two, three, four = some[row], some[row + 1], some[row + 2], some[row + 3]
+                line[one & mask] += 1
+                line[two & mask] += 1
+                line[three & mask] += 1
+                line[four & mask] += 1
+            for row in range(whole, len(some)):
+                line[some[row] & mask] += 1
             continue
-        some = ts[block * BLOCK : (block + 1) * BLOCK]
-        for row in range(len(some)):
-            time = some[row]
+        for row, time in enumerate(ts[block * BLOCK : (block + 1) * BLOCK]):
             if time < begin or time > last:
                 number = time // width
                 begin, last, cell = number * width, number * width + (width - 1), number - first
-            table[cell, classes[row]] += 1
+            table[cell, some[row] & mask] += 1
 
 
 def count_cells(
-    group: Indices, ts: Times, ends: npt.NDArray[np.int64], width: int, first: int, shape: tuple[int, int]
+    classes: npt.NDArray[np.uint16],
+    ts: Times,
+    ends: npt.NDArray[np.int64],
+    width: int,
+    first: int,
+    shape: tuple[int, int],
 ) -> npt.NDArray[np.int32]:
-    """Rows by cell, from the `first` one on, and by class, the lowest bits of the hash of their keys' code; `ends`: the
-    `extents` of their time stamps.
+    """Rows by cell, from the `first` one on, and by the lowest bits of their class; `ends`: the `extents` of their time
+    stamps.
 
     Rows that come one after the other are of one cell, mostly: what is written to lies together.
 
     >>> ts = np.array([10, 14, 15])
-    >>> count_cells(np.array([7, 7, 7]), ts, extents(ts), 5, 2, (2, 1)).tolist()
-    [[2], [1]]
+    >>> count_cells(np.array([6, 6, 7], np.uint16), ts, extents(ts), 5, 2, (2, 2)).tolist()
+    [[2, 0], [0, 1]]
     """
     table = np.zeros(shape, np.int32)
-    _count(frozen(group).view(np.uint64), frozen(ts), frozen(ends), width, first, np.uint64(shape[1] - 1), table)
+    _count(frozen(classes), frozen(ts), frozen(ends), width, first, table)
     return table
 
 
@@ -114,6 +163,27 @@ def entries_of(table: npt.NDArray[np.int32], first: int) -> tuple[Indices, Indic
     """
     cls, cells, rows = _entries(frozen(table), first)
     return cls, cells, rows
+
+
+@compiled
+def _steps(values: Any, out: Any) -> int:
+    most, before = np.int64(0), np.int64(0)
+    for at in range(len(values)):
+        step = values[at] - before
+        out[at], before = step, values[at]
+        most = max(most, step ^ (step >> 63))  # -1 needs no more room than 0
+    return most
+
+
+def steps_between(values: Indices) -> tuple[Indices, int]:
+    """The steps from each value to the next, the first one from 0, and what bounds them: `-1 - most <= step <= most`.
+
+    >>> steps, most = steps_between(np.array([3, 3, -5]))
+    >>> steps.tolist(), most
+    ([3, 0, -8], 7)
+    """
+    out = np.empty(len(values), np.int64)
+    return out, int(_steps(frozen(values), out))
 
 
 @compiled
