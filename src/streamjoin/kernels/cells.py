@@ -167,7 +167,7 @@ def entries_of(table: npt.NDArray[np.int32], first: int) -> tuple[Indices, Indic
 
 @compiled
 def _steps(values: Any, out: Any) -> int:
-    most, before = np.int64(0), np.int64(0)
+    most, before = 0, 0
     for at in range(len(values)):
         step = values[at] - before
         out[at], before = step, values[at]
@@ -300,7 +300,9 @@ def count_pairs(
 
     >>> one = (np.array([3]), np.array([1]), np.array([2]))
     >>> count_pairs(one, (np.array([2, 3, 3]), np.array([1, 0, 1]), np.array([9, 4, 1])), (10, 10), (11, 6), 0)
-    5.0
+    6.4
     """
-    parts = [frozen(each) for each in (*news, *others)]
-    return float(_met(*parts[:3], widths[0], *window, *parts[3:], widths[1], first))
+    own, times, weight = (frozen(each) for each in news)
+    cls, cells, rows = (frozen(each) for each in others)
+    back, on = window
+    return float(_met(own, times, weight, widths[0], back, on, cls, cells, rows, widths[1], first))

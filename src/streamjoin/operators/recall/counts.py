@@ -141,11 +141,10 @@ class Counts:
 
     def to_bytes(self) -> bytes:
         """To be stored, small: classes and cells as steps from one to the next, in types that just hold them."""
-        rows = self.rows, int(self.rows.max(initial=0))
-        columns, most = zip(steps_between(self.cls), steps_between(self.cell), rows, strict=True)
-        sizes = [_bytes_of(each) for each in most]
+        columns = [steps_between(self.cls), steps_between(self.cell), (self.rows, int(self.rows.max(initial=0)))]
+        sizes = [_bytes_of(most) for _, most in columns]
         head = np.array([_NARROW, self.width, self.bits, len(self), *sizes], "<i8").tobytes()
-        stored = [column.astype(f"<i{size}").tobytes() for column, size in zip(columns, sizes, strict=True)]
+        stored = [column.astype(f"<i{size}").tobytes() for (column, _), size in zip(columns, sizes, strict=True)]
         # Steps are the same again and again, and rows are without a pattern: nothing longer is looked for than the same
         # byte again, and in small tables.
         packer = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_RLE)
