@@ -40,7 +40,6 @@ _COLUMNS: Final = 3
 # Where the width of cells stood when all columns were stored in eight bytes.
 _NARROW: Final = 0
 _HEAD, _WIDE_HEAD = 8 * (4 + _COLUMNS), 16
-_WINDOW, _MEMORY = 13, 7
 # What halving classes must save to be worth it: where cells hold single rows, classes cost nothing.
 _WORTH: Final = 0.8
 
@@ -145,10 +144,7 @@ class Counts:
         sizes = [_bytes_of(most) for _, most in columns]
         head = np.array([_NARROW, self.width, self.bits, len(self), *sizes], "<i8").tobytes()
         stored = [column.astype(f"<i{size}").tobytes() for (column, _), size in zip(columns, sizes, strict=True)]
-        # Steps are the same again and again, and rows are without a pattern: nothing longer is looked for than the same
-        # byte again, and in small tables.
-        packer = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_RLE)
-        return head + packer.compress(b"".join(stored)) + packer.flush()
+        return head + zlib.compress(b"".join(stored), 1)
 
     @staticmethod
     def from_bytes(stored: bytes) -> Counts:
