@@ -12,7 +12,16 @@ from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.box_overlap import box_overlap_pairs
-from streamjoin.kernels.cells import count_cells, count_pairs
+from streamjoin.kernels.cells import (
+    bits_for,
+    classes_of,
+    count_cells,
+    count_pairs,
+    entries_of,
+    extents,
+    merge_counts,
+    steps_between,
+)
 from streamjoin.kernels.common_groups import rows_of_common_groups
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
@@ -70,18 +79,22 @@ __all__ = [
     "are_similar",
     "band_pairs",
     "before",
+    "bits_for",
     "box_overlap_pairs",
     "box_pairs",
     "bucket_of_cells",
     "cells_of",
     "cheapest_step",
+    "classes_of",
     "code_points",
     "combine_hashes",
     "count_cells",
     "count_pairs",
     "cut_pieces",
+    "entries_of",
     "expand_lists",
     "expired_mask",
+    "extents",
     "fold_counts",
     "fold_heaps",
     "fold_sums",
@@ -89,6 +102,7 @@ __all__ = [
     "hash_integers",
     "hash_lists",
     "lists_of",
+    "merge_counts",
     "merge_order",
     "move_rings",
     "multiplicity_sweep",
@@ -107,6 +121,7 @@ __all__ = [
     "smallest_shared_token",
     "sort_order",
     "spread_over_buckets",
+    "steps_between",
     "successors",
     "sweep_on",
     "sweep_products",

@@ -13,7 +13,16 @@ from streamjoin.kernels.aggregation import Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import box_pairs
 from streamjoin.kernels.box_overlap import box_overlap_pairs
-from streamjoin.kernels.cells import count_cells, count_pairs
+from streamjoin.kernels.cells import (
+    bits_for,
+    classes_of,
+    count_cells,
+    count_pairs,
+    entries_of,
+    extents,
+    merge_counts,
+    steps_between,
+)
 from streamjoin.kernels.common_groups import rows_of_common_groups
 from streamjoin.kernels.coverage import parts_of_validity
 from streamjoin.kernels.dominance import rivals, undominated
@@ -94,8 +103,11 @@ def _call_every_kernel() -> None:
     bucket_of_cells(cells, 1)
     spread_over_buckets(cells, cells, 1)
     hash_integers(zero)
-    count_cells(zero, zero, 1, 0, (1, 1))
-    count_pairs((zero, zero), (np.zeros(1), np.ones(1)), (zero, zero, zero), 1)
+    entries_of(count_cells(classes_of(zero, 1), zero, extents(zero), 1, 0, (1, 1)), 0)
+    bits_for(classes_of(zero, 1), 1, 1, 1)
+    steps_between(zero)
+    merge_counts((zero, zero, one), (zero, zero, one))
+    count_pairs((zero, zero, one), (zero, zero, one), (1, 1), (1, 1), 0)
     cheapest_step(np.zeros((2, 1)), np.zeros((2, 1)), 0.0, 0.0, np.ones(2), zero)
     combine_hashes(zero, zero)
     hash_bytes(np.zeros(2, np.int64), np.zeros(0, np.uint8))

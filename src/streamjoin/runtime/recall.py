@@ -14,12 +14,11 @@ import base64
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from streamjoin.algebra import NEVER
-from streamjoin.algebra.interval import Mask, Times
+from streamjoin.algebra.interval import Mask
+from streamjoin.kernels import extents
 from streamjoin.operators.recall.controller import Aim
-from streamjoin.operators.recall.counts import MOST_BITS, Counts, counted, fitted, together
+from streamjoin.operators.recall.counts import MOST_BITS, Counts, Rows, fitted, together
 from streamjoin.operators.recall.model import RecallModel, RunningRecall
 from streamjoin.runtime.lateness import LargestSeen, Lateness, Report, RunningLateness
 from streamjoin.runtime.recall_figures import delays, late_rows
@@ -91,26 +90,28 @@ class CellsSeen(LargestSeen):
     def __init__(self, step: int, bits: int) -> None:
         super().__init__()
         self.step, self.bits = step, bits
-        self.waiting: list[tuple[Times, Times]] = []
+        self.waiting: list[Rows] = []
         self.parts: list[Counts] = []
 
     def see(self, rows: Batch, keep: Mask | None = None) -> None:
-        super().see(rows)
-        group, ts = rows.group, rows.ts
+        if not len(rows):
+            return
+        # All that is asked of single rows is asked here, just after they were read: later that would be memory's pace.
+        group, ts, ends = rows.group, rows.ts, extents(rows.ts)
+        self.largest = max(self.largest, int(ends[1].max()))
         if rows.matchable is not None:
             keep = rows.matchable if keep is None else keep & rows.matchable
-        if keep is not None:
-            group, ts = group[keep], ts[keep]
-        self.waiting.append((group, ts))
-        if sum(len(times) for _, times in self.waiting) >= AT_ONCE:
+        if keep is None:
+            self.waiting.append(Rows.of(group, ts, self.bits, ends))
+        else:
+            self.waiting.append(Rows.of(group[keep], ts[keep], self.bits))
+        if sum(map(len, self.waiting)) >= AT_ONCE:
             self._count()
 
     def _count(self) -> None:
-        columns = zip(*self.waiting, strict=True)
-        group, ts = (each[0] if len(each) == 1 else np.concatenate(each) for each in columns)
-        self.waiting = []
-        if len(ts):
-            counts = counted(group, ts, width=self.step, bits=self.bits, most=MOST_REPORTED)
+        rows, self.waiting = Rows.joined(self.waiting), []
+        if len(rows):
+            counts = rows.count(width=self.step, bits=self.bits, most=MOST_REPORTED)
             self.parts.append(fitted(counts, MOST_REPORTED, CELLS * self.step // 4))
 
     def report(self) -> Report:

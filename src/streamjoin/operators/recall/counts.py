@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamjoin.algebra.interval import FOREVER, Times
-from streamjoin.kernels import count_cells, hash_integers
+from streamjoin.kernels import bits_for, classes_of, count_cells, entries_of, extents, merge_counts, steps_between
 
 Floats = npt.NDArray[np.float64]
 
@@ -91,6 +91,11 @@ class Counts:
         return self.cls * CELLS_OF_CLASS + (self.cell - self.first + 1)
 
     @property
+    def columns(self) -> tuple[Times, Times, Times]:
+        """Classes, cells and rows."""
+        return self.cls, self.cell, self.rows
+
+    @property
     def classes(self) -> int:
         """How many have any rows."""
         return int(np.count_nonzero(np.diff(self.cls))) + min(1, len(self))
@@ -135,10 +140,10 @@ class Counts:
 
     def to_bytes(self) -> bytes:
         """To be stored, small: classes and cells as steps from one to the next, in types that just hold them."""
-        columns = [np.diff(self.cls, prepend=0), np.diff(self.cell, prepend=0), self.rows]
-        sizes = [_bytes_of(column) for column in columns]
+        columns = [steps_between(self.cls), steps_between(self.cell), (self.rows, int(self.rows.max(initial=0)))]
+        sizes = [_bytes_of(most) for _, most in columns]
         head = np.array([_NARROW, self.width, self.bits, len(self), *sizes], "<i8").tobytes()
-        stored = [column.astype(f"<i{size}").tobytes() for column, size in zip(columns, sizes, strict=True)]
+        stored = [column.astype(f"<i{size}").tobytes() for (column, _), size in zip(columns, sizes, strict=True)]
         return head + zlib.compress(b"".join(stored), 1)
 
     @staticmethod
@@ -151,17 +156,16 @@ class Counts:
         else:
             packed = zlib.decompress(bytes(stored[_WIDE_HEAD:]))
             entries, sizes = len(packed) // (8 * _COLUMNS), [8] * _COLUMNS
-        ends = np.cumsum(sizes) * entries
+        ends = [entries * sum(sizes[: at + 1]) for at in range(_COLUMNS)]
         cls, cell, rows = (
             np.frombuffer(packed, f"<i{size}", entries, end - size * entries).astype(np.int64)
-            for size, end in zip(sizes, ends.tolist(), strict=True)
+            for size, end in zip(sizes, ends, strict=True)
         )
         return Counts(width, bits, np.cumsum(cls), np.cumsum(cell), rows)
 
 
-def _bytes_of(column: Times) -> int:
-    """Of the smallest whole numbers that hold those of a column."""
-    most = max(int(column.max(initial=0)), -1 - int(column.min(initial=0)))
+def _bytes_of(most: int) -> int:
+    """Of the smallest whole numbers that hold all up to this one."""
     return next(size for size in (1, 2, 4, 8) if most < 1 << (8 * size - 1))
 
 
@@ -192,23 +196,56 @@ def _summed(width: int, bits: int, cls: Times, cell: Times, rows: Times) -> Coun
     return Counts(width, bits, cls[first], cell[first], np.add.reduceat(rows, first))
 
 
-def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREVER) -> Counts:
-    """The counts of rows with these codes of keys and time stamps.
+@dataclass(frozen=True)
+class Rows:
+    """Rows to be counted: the class of each, its time stamp, and the earliest and the latest of each block of rows."""
 
-    Many rows are counted in fewer classes, or wider cells, if the table of them would be large, or has more entries
-    than `most`. A few that are far from the others do not make it large: they are counted apart.
-    """
-    if len(ts) < MANY_ROWS:
-        cls = hash_integers(group) & ((1 << bits) - 1) if bits else np.zeros(len(ts), np.int64)
-        return _grouped(width, bits, cls, ts // width, np.ones(len(ts), np.int64))
-    earliest, latest = int(ts.min()), int(ts.max())
-    if latest // width - earliest // width >= PLACES // SHORT:
-        width, begin, end = _stretch(ts, width)
-        inside = (ts >= begin) & (ts < end)
-        if not inside.all():
-            parts = [(group[some], ts[some]) for some in (inside, ~inside)]
-            return together([counted(*part, width=width, bits=bits, most=most) for part in parts])
-    return _in_a_table(group, ts, (earliest, latest), width, bits, most)
+    cls: npt.NDArray[np.uint16]
+    ts: Times
+    ends: Times
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @staticmethod
+    def of(group: Times, ts: Times, bits: int, ends: Times | None = None) -> Rows:
+        """Rows with these codes of keys; `ends`: the `extents` of their time stamps, where they are known."""
+        return Rows(classes_of(group, bits), ts, extents(ts) if ends is None else ends)
+
+    def some(self, mask: Any) -> Rows:
+        """Those of a mask."""
+        ts = self.ts[mask]
+        return Rows(self.cls[mask], ts, extents(ts))
+
+    @staticmethod
+    def joined(parts: Sequence[Rows]) -> Rows:
+        """Rows of all parts."""
+        if len(parts) == 1:
+            return parts[0]
+        ts = np.concatenate([each.ts for each in parts])
+        return Rows(np.concatenate([each.cls for each in parts]), ts, extents(ts))
+
+    def count(self, *, width: int, bits: int, most: int = FOREVER) -> Counts:
+        """The counts of rows whose classes have so many bits.
+
+        Many rows are counted in fewer classes, or wider cells, if the table of them would be large, or has more entries
+        than `most`. A few that are far from the others do not make it large: they are counted apart.
+        """
+        ts = self.ts
+        if len(ts) < MANY_ROWS:
+            return _grouped(width, bits, self.cls.astype(np.int64), ts // width, np.ones(len(ts), np.int64))
+        earliest, latest = int(self.ends[0].min()), int(self.ends[1].max())
+        if latest // width - earliest // width >= PLACES // SHORT:
+            width, begin, end = _stretch(ts, width)
+            inside = (ts >= begin) & (ts < end)
+            if not inside.all():
+                return together([self.some(one).count(width=width, bits=bits, most=most) for one in (inside, ~inside)])
+        return _in_a_table(self, (earliest, latest), width, bits, most)
+
+
+def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREVER) -> Counts:
+    """The counts of rows with these codes of keys and time stamps."""
+    return Rows.of(group, ts, bits).count(width=width, bits=bits, most=most)
 
 
 def _stretch(ts: Times, width: int) -> tuple[int, int, int]:
@@ -231,12 +268,13 @@ def _stretch(ts: Times, width: int) -> tuple[int, int, int]:
             width, cells = 2 * width, cells // 2
 
 
-def _in_a_table(group: Times, ts: Times, ends: tuple[int, int], width: int, bits: int, most: int) -> Counts:
+def _in_a_table(rows: Rows, between: tuple[int, int], width: int, bits: int, most: int) -> Counts:
     """The counts of rows between two times, whose cells fit."""
-    earliest, latest = ends
+    earliest, latest = between
     span = latest // width - earliest // width + 1
     base, bits = earliest // width, min(bits, (PLACES // span).bit_length() - 1)
-    table = count_cells(group, ts, width, base, (span, 1 << _useful(group, bits, most // span)))
+    shape = span, 1 << _useful(rows.cls, bits, most // span)
+    table = count_cells(rows.cls, rows.ts, rows.ends, width, base, shape)
     bits = table.shape[1].bit_length() - 1
     while bits and (entries := np.count_nonzero(table)) > most:
         half = half_of(bits, int(np.count_nonzero(table.any(axis=0))))
@@ -244,19 +282,14 @@ def _in_a_table(group: Times, ts: Times, ends: tuple[int, int], width: int, bits
         if np.count_nonzero(fewer) > _WORTH * entries:
             break
         table, bits = fewer, half
-    by_class = np.ascontiguousarray(table.T)
-    cls, cell = np.nonzero(by_class)
-    return Counts(width, bits, cls, cell + base, by_class[cls, cell].astype(np.int64))
+    return Counts(width, bits, *entries_of(table, base))
 
 
-def _useful(group: Times, bits: int, most: int) -> int:
+def _useful(cls: npt.NDArray[np.uint16], bits: int, most: int) -> int:
     """Of the bits, as many as are worth counting: if some of the rows are of far more classes than may be told of, the
     table of all of them would be large, and be summed up at once.
     """
-    some = hash_integers(group[:: -(-len(group) // SAMPLE)])
-    while bits and np.count_nonzero(np.bincount(some & ((1 << bits) - 1))) > MANY_TIMES * most:
-        bits -= 1
-    return bits
+    return bits_for(cls, -(-len(cls) // SAMPLE), bits, min(MANY_TIMES * most, SAMPLE))
 
 
 def half_of(bits: int, classes: int) -> int:
@@ -275,11 +308,11 @@ def together(parts: Sequence[Counts]) -> Counts:
     width, bits = max(part.width for part in parts), min(part.bits for part in parts)
     if len(parts) == 1:
         return parts[0]
-    same = [part.with_bits(bits).with_width(width) for part in parts]
-    return _grouped(width, bits, *(np.concatenate([getattr(each, name) for each in same]) for name in _NAMES))
-
-
-_NAMES: Final = ("cls", "cell", "rows")
+    same = [part.with_bits(bits).with_width(width).columns for part in parts]
+    while len(same) > 1:
+        pairs = [merge_counts(*same[at : at + 2]) for at in range(0, len(same) - 1, 2)]
+        same = pairs + same[2 * len(pairs) :]
+    return Counts(width, bits, *same[0])
 
 
 def fitted(counts: Counts, most: int, widest: int | None = None) -> Counts:

@@ -86,9 +86,7 @@ def pairs_between(news: Counts, others: Counts, w_own: int, w_other: int) -> flo
     if not _may_meet(news, others, w_own, w_other):
         return 0.0
     news, others = _same_classes(news, others)
-    windows = _windows(news, others.first * others.width, w_own, w_other)
-    cells = (others.cls, others.cell - others.first, others.rows)
-    return count_pairs((news.cls, news.rows), windows, cells, others.width)
+    return count_pairs(news.columns, others.columns, (news.width, others.width), (w_other, w_own), others.first)
 
 
 def need_histogram(news: Counts, others: Counts, largest: int, windows: tuple[int, int], edges: Times) -> Floats:
