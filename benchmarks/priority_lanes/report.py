@@ -65,7 +65,7 @@ def plot_of(outcome: Outcome) -> Plot:
         f"Spark on two cores, {found.rate:,.0f} rows a second, {outcome.overload:.1f} times what it can do, of "
         f"which 1% are urgent; a limit is one for micro-batches of {AIM:g} s (./sj bench lanes)."
     ]
-    return Plot("How long results wait in an overload", "second of arrival", "seconds", lines, words)
+    return Plot("How long results wait in an overload", "second of arrival", "seconds", lines, words, linear_x=True)
 
 
 def points(run: LaneRun, kind: str) -> list[tuple[float, float]]:

@@ -67,3 +67,12 @@ def test_points_that_are_not_drawn_are_no_layer(points: int, dashed: bool, layer
     plot = Plot("t", "x", "y", [Line("a", [(at, 1.0) for at in range(points)], dashed=dashed)], linear=True)
     assert len(plot.spec["layer"]) == layers
     assert len(plot.spec["data"]["values"]) == points
+
+
+def test_time_goes_by_evenly_beside_a_logarithmic_axis() -> None:
+    points = [(0.0, 0.5), (60.0, 20.0), (120.0, 80.0)]
+    plot = Plot("waits", "second", "s", [Line("a", points)], linear_x=True)
+    across, up = (plot.spec["layer"][0]["encoding"][axis]["scale"] for axis in ("x", "y"))
+    assert across["zero"]
+    assert up["type"] == "log"
+    assert "second" in plot.svg()

@@ -36,9 +36,9 @@ class Line:
 class Plot:
     """A plot: what the axes show, with their units; the lines, and words about them.
 
-    Axes are logarithmic unless it is `linear`; linear ones begin at zero, the y axis unless not `from_zero`. `numbers`
-    says how those of the y axis are written, as d3 does: `","` for 1,000,000 and `"~s"` for 1M. `stepped` lines hold a
-    value until the next one.
+    Axes are logarithmic unless it is `linear`; linear ones begin at zero, the y axis unless not `from_zero`. With
+    `linear_x` the x axis is, whatever the other one is: time goes by evenly. `numbers` says how those of the y axis are
+    written, as d3 does: `","` for 1,000,000 and `"~s"` for 1M. `stepped` lines hold a value until the next one.
     """
 
     title: str
@@ -50,6 +50,7 @@ class Plot:
     numbers: str = ","
     from_zero: bool = True
     stepped: bool = False
+    linear_x: bool = False
 
     def svg(self) -> str:
         """The plot as an SVG document.
@@ -75,12 +76,13 @@ class Plot:
     def _chart(self, width: Any) -> Any:
         import altair as alt
 
-        scale = alt.Scale(zero=True, nice=True) if self.linear else alt.Scale(type="log", nice=True)
+        linear, logarithmic = alt.Scale(zero=True, nice=True), alt.Scale(type="log", nice=True)
+        scale, even = linear if self.linear else logarithmic, self.linear or self.linear_x
         labels = [line.label for line in self.lines]
         colours = [line.colour or COLOURS[number % len(COLOURS)] for number, line in enumerate(self.lines)]
         columns = alt.ExprRef("width < 420 ? 1 : 2")
         named = alt.Legend(orient="bottom", title=None, labelLimit=280, columns=columns) if any(labels) else None
-        across = alt.Axis(labelFlush=True, tickCount=alt.ExprRef("width / 80"), **self._written(","))
+        across = alt.Axis(labelFlush=True, tickCount=alt.ExprRef("width / 80"), **_written(",", even))
         above: dict[str, Any] = {
             "titleAngle": 0,
             "titleAlign": "left",
@@ -88,9 +90,9 @@ class Plot:
             "titleX": 0,
             "titleY": -10,
         }
-        up = alt.Axis(tickCount=5, **above, **self._written(self.numbers))
+        up = alt.Axis(tickCount=5, **above, **_written(self.numbers, self.linear))
         base = alt.Chart(alt.InlineData(values=list(self._values()))).encode(
-            x=alt.X("x:Q", title=self.x, scale=scale, axis=across),
+            x=alt.X("x:Q", title=self.x, scale=linear if even else logarithmic, axis=across),
             y=alt.Y("y:Q", title=self.y, scale=scale if self.from_zero else alt.Scale(zero=False, nice=True), axis=up),
             color=alt.Color("line:N", scale=alt.Scale(domain=labels, range=colours), legend=named, sort=None),
             strokeDash=alt.StrokeDash(
@@ -109,21 +111,22 @@ class Plot:
         points = base.mark_point(filled=True, size=32, opacity=1).transform_filter("datum.point")
         return alt.layer(drawn, points).properties(width=width, height=HEIGHT).configure(**_style())
 
-    def _written(self, numbers: str) -> dict[str, Any]:
-        """How numbers are written. By itself d3 writes 1e+2 where steps are round; and leaves ticks of a logarithmic
-        axis without a number where they are close.
-        """
-        if not self.linear:
-            return {"format": numbers}
-        # Letters for sizes have one for thousandths too: 500m rows is half a row.
-        small = "abs(datum.value) < 1 ? format(datum.value, ',') : " if numbers.endswith("s") else ""
-        return {"labelExpr": f"{small}format(datum.value, '{numbers}')"}
-
     def _values(self) -> Iterator[dict[str, Any]]:
         seldom = max((len(line.points) for line in self.lines), default=0) <= SELDOM
         for line in self.lines:
             for at, (x, y) in enumerate(line.points):
                 yield {"line": line.label, "x": float(x), "y": float(y), "at": at, "point": seldom and not line.dashed}
+
+
+def _written(numbers: str, linear: bool) -> dict[str, Any]:
+    """How numbers are written. By itself d3 writes 1e+2 where steps are round; and leaves ticks of a logarithmic axis
+    without a number where they are close.
+    """
+    if not linear:
+        return {"format": numbers}
+    # Letters for sizes have one for thousandths too: 500m rows is half a row.
+    small = "abs(datum.value) < 1 ? format(datum.value, ',') : " if numbers.endswith("s") else ""
+    return {"labelExpr": f"{small}format(datum.value, '{numbers}')"}
 
 
 @lru_cache(maxsize=256)
