@@ -7,6 +7,7 @@ of the earlier row. So of each pair that can be lost at all, the later row's mic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -34,13 +35,14 @@ class Replay:
     window: int
     period: int
     other: int | None = None
+    first: int = field(init=False)  # arrival
     batch: list[Times] = field(init=False)
     largest: Progress = field(init=False)
     steps: int = field(init=False)
 
     def __post_init__(self) -> None:
-        first = min(int(each.arrival[0]) for each in self.streams)
-        self.batch = [(each.arrival - first) // self.size for each in self.streams]
+        self.first = min(int(each.arrival[0]) for each in self.streams)
+        self.batch = [(each.arrival - self.first) // self.size for each in self.streams]
         self.steps = int(max(each[-1] for each in self.batch)) + 1
         self.largest = []
         for stream, batch in zip(self.streams, self.batch, strict=True):
@@ -218,14 +220,30 @@ class Replay:
                 best = min(best, float(rows0[one] + rows1[at]))
         return best
 
-    def until_over(self) -> float:
-        """Seconds until the micro-batch of a row is over, on average: so long every row waits at least."""
-        first = min(int(each.arrival[0]) for each in self.streams)
-        waits = [
-            (batch + 1) * self.size - (each.arrival - first)
-            for each, batch in zip(self.streams, self.batch, strict=True)
+    def result_waits(self, released: Sequence[Times]) -> float:
+        """Seconds from the arrival of a result's later row until it leaves, on average over all true results: with the
+        micro-batch in which the last of its rows is let go to the join. `released`: that of each row of each input.
+        """
+        one, two = self.streams
+        order = np.lexsort((two.ts, two.key))
+        keys, (own, other) = self._sorted[1][0], self._windows(0)
+        low = np.searchsorted(keys, self._keys(one.key, one.ts - other + 1))
+        count = np.searchsorted(keys, self._keys(one.key, one.ts + own - 1), "right") - low
+        waited = 0
+        for some in np.array_split(np.arange(len(one.ts)), max(1, int(count.sum()) // _CHUNK)):
+            size = count[some]
+            row = np.repeat(some, size)
+            partner = order[np.arange(int(size.sum())) + np.repeat(low[some] - np.cumsum(size) + size, size)]
+            left = (np.maximum(released[0][row], released[1][partner]) + 1) * self.size + self.first
+            waited += int((left - np.maximum(one.arrival[row], two.arrival[partner])).sum())
+        return waited / max(1, int(count.sum())) / 1e6
+
+    def released(self, progress: Progress) -> list[Times]:
+        """The micro-batches in which a join hears of rows that are held until progress has reached them."""
+        return [
+            np.maximum(np.searchsorted(reached[1:], stream.ts), batch)
+            for reached, stream, batch in zip(progress, self.streams, self.batch, strict=True)
         ]
-        return float(np.concatenate(waits).mean()) / 1e6
 
     def k_slack(self) -> tuple[Progress, float, float]:
         """MP-K-slack before a join that expects order: progress, rows in buffer and windows, seconds a row waits.
@@ -243,7 +261,7 @@ class Replay:
         for number, stream in enumerate(self.streams):
             batch = self.batch[number]
             window = np.searchsorted(progress[1 - number][1:], stream.ts + self.windows[number])
-            buffer = np.maximum(np.searchsorted(progress[number][1:], stream.ts), batch)
+            buffer = self.released(progress)[number]
             rows += int((np.maximum(window, buffer) - batch).sum())
             waited += int((buffer - batch).sum())
         count = sum(len(stream.ts) for stream in self.streams)

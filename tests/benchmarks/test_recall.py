@@ -107,6 +107,25 @@ def test_k_slack_waits_for_the_largest_delay() -> None:
     assert rows > replay.kept(progress), "its buffer is beside the windows"
 
 
+def test_a_result_waits_until_the_last_of_its_rows_is_let_go() -> None:
+    replay = Replay(small("bimodal"), SECOND, 500 * MS, 10 * SECOND)
+    progress, _, _ = replay.k_slack()
+    for released in (replay.batch, replay.released(progress)):
+        waits = []
+        one, two = (
+            [*zip(each.ts, each.key, each.arrival, let_go, strict=True)]
+            for each, let_go in zip(replay.streams, released, strict=True)
+        )
+        for ts, key, arrival, let_go in one:
+            waits += [
+                (max(let_go, other[3]) + 1) * SECOND + replay.first - max(arrival, other[2])
+                for other in two
+                if other[1] == key and abs(ts - other[0]) < 500 * MS
+            ]
+        assert len(waits) == replay.pairs.sum()
+        assert replay.result_waits(released) == pytest.approx(np.mean(waits) / SECOND)
+
+
 def test_the_command_prints_cases_and_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(DATA, "exp", replace(DATA["exp"], period=20))
     monkeypatch.setattr(recall, "QUICK", ((0.99,), (200 * MS,), (SECOND,), 0.01))

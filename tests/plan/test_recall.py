@@ -276,6 +276,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "as of": (lambda: plan_of(tree("as of"), {"0": TARGET, "1": TARGET}, late=("join", "join")), "rows choose"),
     "best match": (lambda: plan_of(tree("best match"), {"0": TARGET, "1": TARGET}), "rows choose"),
     "nearest": (lambda: plan_of(tree("nearest"), {"0": TARGET, "1": TARGET}), "rows choose"),
+    "priorities": (lambda: planned_with_priorities(), "a recall target beside priorities"),
     "row window": (
         lambda: plan_of(tree("keys", windows=(Rows(3), Range(5))), {"0": TARGET, "1": TARGET}, late=("join", "join")),
         "a row window",
@@ -313,6 +314,13 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "one join of two streams",
     ),
 }  # fmt: skip
+
+
+def planned_with_priorities() -> PhysicalPlan:
+    joined = tree("keys")
+    assert isinstance(joined, JoinRelation)
+    urgent = replace(joined, left=replace(stream(0, Range(5)), priority="`id`"))
+    return plan_of(urgent, {"0": TARGET, "1": TARGET}, late=("join", "join"))
 
 
 @pytest.mark.parametrize("what", REFUSED)
