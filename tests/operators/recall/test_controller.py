@@ -126,6 +126,33 @@ def test_what_nobody_looks_back_to_is_forgotten_with_every_target(aim: Aim) -> N
     assert len(model.controller.groups) <= 10 * 1000 // (1000 // 12) + 2
 
 
+def test_what_is_older_than_ten_periods_is_remembered_by_the_period_and_forgotten_after_twenty() -> None:
+    aim = Aim(0.9, 120, 10, 2)
+    controller = Controller(aim)
+    for now in range(0, 30 * 120, 10):
+        controller.hear(now, np.zeros((2, len(controller.edges))), 1.0, 0.0, np.ones(2))
+    # T is 3590; groups are of 10. Those before 2380 are older, and the periods that begin before 1190 are forgotten.
+    assert [group.begin for group in controller.older] == list(range(1200, 2390, 120))
+    assert [group.pairs for group in controller.older] == [12.0] * 9 + [10.0]
+    assert controller.groups[0].begin == 2380
+
+
+def test_a_state_of_before_older_periods_were_remembered_is_read() -> None:
+    model, again, without = (RecallModel(Aim(0.9, 200, 50, 2), WINDOWS).build() for _ in range(3))
+    run(Streams(CHANGED.batches[:HALF]), model.config.aim, model)
+    assert model.controller.older
+    stored = model.snapshot()
+    again.restore(stored)
+    assert [group.to_bytes() for group in again.controller.older] == [
+        group.to_bytes() for group in model.controller.older
+    ]
+    parts = [{name: value for name, value in part.items() if name != "older"} for part in stored.manifest["parts"]]
+    without.restore(Snapshot(stored.manifest | {"parts": parts}, stored.blobs))
+    assert not without.controller.older
+    assert len(without.controller.groups) == len(model.controller.groups)
+    assert run_on(CHANGED, HALF, again) == run_on(CHANGED, HALF, model)
+
+
 def test_nothing_is_expected_before_anything_is_known() -> None:
     model = RecallModel(Aim(0.8, 1000, 50, 2), WINDOWS).build()
     assert model.expected is None

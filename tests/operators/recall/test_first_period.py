@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streamjoin.operators.recall.controller import WARM_UP, Aim, Controller
-from streamjoin.operators.recall.first_period import AT_ONCE, allowance, loss_of_period
+from streamjoin.operators.recall.first_period import AT_ONCE, allowance, least_debt, loss_of_period
 from streamjoin.state import Snapshot
 
 AIM = Aim(0.9, 1200, 100, 10)
@@ -107,3 +107,11 @@ def test_a_state_of_before_is_read() -> None:
     before = Snapshot(manifest | {"numbers": [*kept.manifest["numbers"], [5, 0], 0.9]}, kept.blobs)
     again.restore("groups", before)
     assert [hears(again, at, 30.0) for at in range(5, 30)] == [hears(controller, at, 30.0) for at in range(5, 30)]
+
+
+def test_what_a_rhythm_has_lost_early_is_no_debt() -> None:
+    """Bursts of 9 beyond what is allowed, and 10 less until the next one: nothing is owed, whatever comes last."""
+    ends = np.arange(10, 70, 10)
+    assert least_debt(np.array([9.0, -10.0, 9.0, -10.0, 9.0, 0.0]), ends, 40) == -2
+    assert least_debt(np.array([9.0, 9.0, 9.0, 0.0, 0.0, 0.0]), ends, 40) == 27, "what stays is owed"
+    assert least_debt(np.array([9.0, 9.0, 9.0, 9.0, 9.0, 9.0]), ends, 60) == 54

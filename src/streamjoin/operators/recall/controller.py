@@ -4,17 +4,19 @@ After each micro-batch in which `T`, the smaller of the inputs' largest time sta
 
     1  groups of max(interval, period / 12) of event time hold needs, pairs, what was lost, and rows; they end with the
        micro-batch in which `T` passes a multiple of that
-    2  what was heard lately, in max(period, 4 x the largest slack) = n periods, and all that is remembered, in ten:
-       share(d) = loss / pairs of all, and of the recent ones where these differ by more than chance (`learned`)
+    2  what was heard lately, in max(period, 4 x the largest slack) = n periods, and all that is remembered, in twenty:
+       share(d) = loss / pairs of all, and of the recent ones where these differ by more than chance (`learned`). A
+       whole number of periods, so that what comes in a rhythm is in there as often as it is in a period
     3  var(d) = own(d) + heard(d) / n of the same: how much one period's results differ from the mean, by the age of
        what is lost (`by_age`), and how well the mean is known, by what is heard; made monotone
-    4  of all pairs of slacks with mean_0 + mean_1 + 2 sqrt(var_0 + var_1) <= (1 - q) N - 0.5 max(0, debt) the one
+    4  of all pairs of slacks with mean_0 + mean_1 + 1.85 sqrt(var_0 + var_1) <= (1 - q) N - 0.5 max(0, debt) the one
        that keeps the fewest rows; N = pairs of a recent period, debt = lost - (1 - q) pairs over the last ten. If the
-       same with 1.64, the variance of whole periods (`whole_periods`) and the larger share keeps fewer: that
+       same with 1.64 and the variance of whole periods (`whole_periods`) keeps fewer: that
     5  progress never falls, and moves at most twice as fast as the largest time stamp (see `model`)
     6  in the first period slack is the least that loses what a period may, by what was heard (`first_period`); in the
        first three the mean of the recent ones decides alone, because how much periods differ is not known from so few,
-       and all of the debt is due, not half of it; `initial` is a minimum for twice its length
+       and all of the debt is due, not half of it, but the least of the last half period: what a rhythm has lost early
+       is no debt; `initial` is a minimum for twice its length
 
 No pairs heard: nothing is decided. A target of 0 keeps the bare window; one of 1 always keeps `max_delay`.
 """
@@ -35,18 +37,19 @@ from streamjoin.algebra.interval import Times
 from streamjoin.kernels import cheapest_step
 from streamjoin.operators.recall.by_age import ages
 from streamjoin.operators.recall.counts import Floats
-from streamjoin.operators.recall.first_period import allowance, loss_of_period
+from streamjoin.operators.recall.first_period import allowance, least_debt, loss_of_period
 from streamjoin.operators.recall.learned import Learned, expected, share_since_possible
 from streamjoin.operators.recall.needs import ladder, lost_at, tails
 from streamjoin.operators.recall.whole_periods import variance_of_periods
 from streamjoin.state import Blobs, Snapshot
 
-MARGIN: Final = 2.0  # standard deviations of one period's loss
+MARGIN: Final = 1.85  # standard deviations of one period's loss
 STEADY: Final = 1.64  # the same, where whole periods are compared
 REACH: Final = 4  # times the largest slack that statistics look back
 REPAY: Final = 0.5  # of a debt, by the next period
 AT_FIRST: Final = 1.0  # the same, as long as there is no margin
-MEMORY: Final = 10  # periods that are remembered, and over which a debt is
+MEMORY: Final = 10  # periods that are remembered in groups, and over which a debt is
+LONG: Final = 20  # periods that are remembered at all: what is older than those is remembered by the period
 GROUPS: Final = 12  # of a period
 WARM_UP: Final = 3  # periods without a margin
 TOLD: Final = 6  # of a period, its first part: too little was heard to tell what is expected
@@ -106,6 +109,16 @@ class Group:
         pairs, lost = numbers[:2].tolist()
         return Group(begin, numbers[4:].reshape(2, -1).copy(), pairs, lost, numbers[2:4].copy())
 
+    def with_next(self, other: Group) -> Group:
+        """Both as one, under a new name: what is stored under a name does not change.
+
+        >>> one, two = Group(0, np.ones((2, 1)), 3.0), Group(60, np.ones((2, 1)), 4.0)
+        >>> (one.with_next(two).begin, one.with_next(two).pairs, one.with_next(two).needs.tolist())
+        (0, 7.0, [[2.0], [2.0]])
+        """
+        needs, rows = self.needs + other.needs, self.rows + other.rows
+        return Group(self.begin, needs, self.pairs + other.pairs, self.lost + other.lost, rows)
+
 
 class Controller:
     """Hears of each micro-batch, says the slacks of both inputs."""
@@ -113,6 +126,7 @@ class Controller:
     def __init__(self, aim: Aim) -> None:
         self.aim, self.edges = aim, aim.edges
         self.groups: deque[Group] = deque()
+        self.older: deque[Group] = deque()  # before those, a period each
         self.first: int | None = None  # T when it was first known
         self.now: int | None = None
         self.decided: int | None = None  # T of the last decision
@@ -166,10 +180,16 @@ class Controller:
         return self.edges[list(at)]
 
     def _forget(self, now: int) -> None:
-        """Groups that are older than anything looks back."""
-        far = max(MEMORY * self.aim.period, REACH * int(self.slack.max()))
+        """Groups that are older than anything looks back to in detail become periods, and those are forgotten later."""
+        period = self.aim.period
+        far = max(MEMORY * period, REACH * int(self.slack.max()))
         while len(self.groups) > 1 and self.groups[1].begin < now - far:
-            self.groups.popleft()
+            past = self.groups.popleft()
+            if self.older and self.older[-1].begin // period == past.begin // period:
+                past = self.older.pop().with_next(past)
+            self.older.append(past)
+        while self.older and self.older[0].begin < now - LONG * period:
+            self.older.popleft()
 
     def expected(self, slack: Sequence[int]) -> float | None:
         """The share of the pairs that is found with these slacks, by what was heard lately; None while too little was:
@@ -188,23 +208,35 @@ class Controller:
 
     def _choose(self, now: int, elapsed: int) -> Times:
         aim, known = self.aim, elapsed >= WARM_UP * self.aim.period
-        far, memory = max(aim.period, REACH * int(self.slack.max())), MEMORY * aim.period
-        groups = [each for each in self.groups if each.begin >= now - memory] or [self.groups[-1]]
-        recent = [each for each in groups if each.begin >= now - far] or groups[-1:]
+        far = max(aim.period, REACH * int(self.slack.max()))
+        groups = self._since(now - MEMORY * aim.period)
+        whole = self._since(now - min(MEMORY, elapsed // aim.period) * aim.period - aim.interval // 2)
+        recent = [each for each in whole if each.begin >= now - far] or whole[-1:]
         wanted = sum(each.pairs for each in recent) / self._periods(recent)
         if wanted <= 0:
             return self.slack
-        budget = self.budget(now, wanted, (REPAY if known else AT_FIRST) * self._debt(groups))
+        budget = self.budget(now, wanted, REPAY * self._debt(groups) if known else AT_FIRST * self._least_debt(groups))
         cost = np.sum([each.rows for each in recent], axis=0)[::-1]
         mean = tails(np.sum([each.needs for each in recent], axis=0)) / self._periods(recent)
         at = cheapest(mean, np.zeros_like(mean), budget, cost, self.edges)
         if known and mean[:, 0].any():
-            at = cheapest(*self._expected(recent, groups, wanted), budget, cost, self.edges)
-            steady = self._steady(mean / wanted, now - memory) if any(at) else None
+            mean, var = self._expected(recent, self._all(now, whole), wanted)
+            at = cheapest(mean, var, budget, cost, self.edges)
+            steady = self._steady(groups) if any(at) else None
             if steady is not None:
-                other = cheapest(steady[0] * wanted, steady[1], budget, cost, self.edges, STEADY)
+                other = cheapest(mean, steady, budget, cost, self.edges, STEADY)
                 at = min(at, other, key=lambda each: float(cost @ self.edges[list(each)]))
         return self.edges[list(at)]
+
+    def _since(self, begin: int) -> list[Group]:
+        """The groups that begin then or later; the last one at least."""
+        return [each for each in self.groups if each.begin >= begin] or [self.groups[-1]]
+
+    def _all(self, now: int, whole: list[Group]) -> list[Group]:
+        """All that is remembered, if that is longer than groups are; otherwise a whole number of periods of it."""
+        if not self.older:
+            return whole
+        return [each for each in (*self.older, *self.groups) if each.begin >= now - LONG * self.aim.period]
 
     def _periods(self, groups: list[Group]) -> float:
         """How many periods the latest groups tell of."""
@@ -222,23 +254,25 @@ class Controller:
         begins = np.array([each.begin - self.first for each in groups])
         return expected(lately, remembered, share_since_possible(needs, pairs, begins, self.edges), wanted)
 
-    def _steady(self, recent: Floats, since: int) -> tuple[Floats, Floats] | None:
-        """Share and variance by all that is remembered, if that is long enough: the larger of the shares, recent and
-        remembered, and the variance of whole periods.
-        """
-        remembered = [each for each in self.groups if each.begin >= since]
-        over = remembered[:-1]
+    def _steady(self, groups: list[Group]) -> Floats | None:
+        """The variance of whole periods in these groups, if they are long enough."""
+        over = groups[:-1]
         pairs = np.array([each.pairs for each in over])
         if pairs.sum() <= 0:
             return None
-        loss = tails(np.array([each.needs for each in over]))
-        times = np.array([each.begin for each in remembered])
-        var = variance_of_periods(loss, pairs, times, self.aim.period)
-        return None if var is None else (np.maximum(recent, loss.sum(axis=0) / pairs.sum()), var)
+        loss, times = tails(np.array([each.needs for each in over])), np.array([each.begin for each in groups])
+        return variance_of_periods(loss, pairs, times, self.aim.period)
 
     def _debt(self, groups: list[Group]) -> float:
         """How many pairs were lost in these groups beyond what the target allows."""
         return sum(each.lost - (1 - self.aim.target) * each.pairs for each in groups)
+
+    def _least_debt(self, groups: list[Group]) -> float:
+        """The same, at its least in the last half period."""
+        assert self.now is not None
+        debts = np.array([self._debt([each]) for each in groups])
+        ends = np.array([*(each.begin for each in groups[1:]), self.now])
+        return least_debt(debts, ends, self.now - self.aim.period // 2)
 
     def budget(self, now: int, wanted: float, owed: float) -> float:
         """How many of a period's pairs may be lost, of so many, if so many are to be made good."""
@@ -249,16 +283,22 @@ class Controller:
         numbers = [self.first, self.now, self.decided, self.slack.tolist()]
         over = list(self.groups)[:-1]
         last = [base64.b64encode(group.to_bytes()).decode() for group in list(self.groups)[-1:]]
-        blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in over})
-        names, steps = [group.name for group in over], [self.aim.step, self.aim.longest]
-        return Snapshot({"numbers": numbers, "groups": names, "last": last, "ladder": steps}, blobs)
+        blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in (*self.older, *over)})
+        names, older = [group.name for group in over], [group.name for group in self.older]
+        steps = [self.aim.step, self.aim.longest]
+        return Snapshot({"numbers": numbers, "groups": names, "older": older, "last": last, "ladder": steps}, blobs)
 
     def restore(self, name: str, stored: Snapshot) -> None:
         """The inverse of `snapshot`. With other slacks to choose from (another aim) what was learned is forgotten, but
         not the slack: it goes on from there. A target of 0 or 1 does not choose, and has its own at once.
         """
         kept, blobs = stored.manifest, stored.blobs
-        groups = [replace(Group.from_bytes(blobs[f"{name}/{each}"]), name=each) for each in kept["groups"]]
+
+        def read(names: list[str]) -> list[Group]:
+            return [replace(Group.from_bytes(blobs[f"{name}/{each}"]), name=each) for each in names]
+
+        # Once nothing was remembered beyond ten periods.
+        groups, older = read(kept["groups"]), read(kept.get("older", []))
         groups += [Group.from_bytes(base64.b64decode(text)) for text in kept["last"]]
         # Checkpoints of before have more numbers: the largest needs, and the recall that was expected.
         self.first, self.now, self.decided, slack = kept["numbers"][:4]
@@ -266,8 +306,8 @@ class Controller:
         step, longest = kept.get("ladder", [self.aim.step, self.aim.longest])
         same = (step, longest) == (self.aim.step, self.aim.longest)
         if not same or any(group.needs.shape[1] != len(self.edges) for group in groups):
-            groups = []
-        self.groups = deque(groups)
+            groups, older = [], []
+        self.groups, self.older = deque(groups), deque(older)
         if 0 < self.aim.target < 1:
             self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)
 

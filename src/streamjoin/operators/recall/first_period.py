@@ -13,7 +13,8 @@ period has lost what it may long before it is over. One stretch does not tell th
                        | 3 2 1 |                                0.2 x 120 = 24
 
 What is lost is lost: beyond what the target allows it is a debt, and the rest of the period, and the next ones, may
-lose as much less.
+lose as much less. Where late rows come in a rhythm a debt goes up with each burst, and down again until the next; only
+what it never falls below is owed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Final
 
 import numpy as np
 
+from streamjoin.algebra.interval import Times
 from streamjoin.operators.recall.counts import Floats
 
 AT_ONCE: Final = 0.25  # of the allowance of a period
@@ -52,3 +54,12 @@ def loss_of_period(loss: Floats, pairs: Floats, whole: float) -> Floats:
     others = (loss.sum(axis=0) - worst) / (pairs.sum() - own)
     share = np.where(worst > BURST * others * own, others, loss.sum(axis=0) / pairs.sum())
     return np.maximum.accumulate(share[:, ::-1], axis=1)[:, ::-1] * whole
+
+
+def least_debt(debts: Floats, ends: Times, since: int) -> float:
+    """The smallest sum of debts up to any of the ends from `since` on. `debts`: of each group, and when those end.
+
+    >>> least_debt(np.array([9.0, -4.0, 9.0, -4.0, 9.0]), np.array([10, 20, 30, 40, 50]), 30)
+    10.0
+    """
+    return float(np.cumsum(debts)[ends >= since].min())

@@ -21,8 +21,8 @@ from streamjoin.operators.recall.counts import Floats
 from streamjoin.operators.recall.needs import tails
 
 # Standard deviations by which the recent share is another one: slack goes up more easily than down.
-UP: Final = 1.64
-DOWN: Final = 2.5
+UP: Final = 2.5
+DOWN: Final = 3.5
 LEAST: Final = 0.25  # of all pairs: fewer say nothing of a long need
 
 
