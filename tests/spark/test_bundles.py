@@ -56,12 +56,18 @@ def test_what_is_left_of_a_thin_bundle_moves_on() -> None:
     assert not store
 
 
-def test_whatever_is_written_later_lies_behind_all_before() -> None:
+def stored_key(name: str, place: int) -> bytes:
+    """As Spark writes it: where the text lies and how long it is, the number, and the text; lowest bytes first."""
+    return len(name).to_bytes(4, "little") + place.to_bytes(4, "little", signed=True) + name.encode()
+
+
+def test_whatever_is_written_later_lies_behind_all_before_with_names_as_long() -> None:
     shelf, keys = Shelf(written=250), []
     for number in range(40):
-        keys += [place.to_bytes(4, "little", signed=True) for place, _ in shelf.put(f"{number}", bytes(PAGE_BYTES * 3))]
-    assert keys == sorted(keys), "as Spark writes whole numbers, the lowest byte first"
-    assert len(set(keys)) == len(keys) == 120
+        name = f"0:area0/run/{hash(number * 7919) % 10**8:032x}"
+        keys += [stored_key(name, place) for place, _ in shelf.put(name, bytes(PAGE_BYTES * 3))]
+    assert keys == sorted(keys)
+    assert len(set(keys)) == 120
 
 
 def test_numbers_of_pages_that_belong_together_do_not_begin_anew_among_them() -> None:

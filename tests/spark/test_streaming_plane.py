@@ -21,7 +21,10 @@ from streamjoin.plan.identity import identity_of
 from streamjoin.plan.lowering import Leaving
 from streamjoin.plan.relation import Aggregation, Distinct, Join, Relation, Selection, Stream
 from streamjoin.runtime.lateness import Complete, Slack
-from streamjoin.spark.stored import bucket
+from streamjoin.spark.stored import bucket, formats
+from streamjoin.spark.stored.pages import Stored
+from streamjoin.state import Snapshot
+from streamjoin.state.snapshot import FORMAT
 from tests import oracle, seeds, simulator
 from tests.in_process import plan_of
 from tests.joins import Bounds, JoinCall
@@ -291,6 +294,37 @@ def test_a_warm_worker_reads_nothing_of_the_state_and_a_cold_one_all_of_it(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "another host"))
     list(plane.micro_batch({"0": table(some[35:])}))
     assert Map.read > before
+
+
+def test_values_of_many_pages_from_before_pages_had_places_go_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Pages of a value counted from 0 in format 7."""
+    many = 20_000
+    plane = Plane(planned("keys", buckets=1, window=Range(50)).plan(), random.Random(9))
+    some = pa.table({name: range(many) for name in SCHEMA.names}, SCHEMA)
+    some = some.set_column(SCHEMA.get_field_index("ts"), "ts", pa.array([row % 40 for row in range(many)]))
+    list(plane.micro_batch({"0": some}))
+    ((cells, manifest),) = [(store.cells, json.loads(store.cells["manifest"][0])) for store in plane.stores[0].values()]
+    places = {name: Stored(*told).places for name, told in manifest["values"].items()}
+    assert max(map(len, places.values())) > 2
+    assert max(map(max, places.values())) > many, "they have places"
+    pages = {(name, n): cells["blobs"][name, place] for name in places for n, place in enumerate(places[name])}
+    cells["blobs"].clear()
+    cells["blobs"].update(pages)
+    manifest = formats._renumbered(Snapshot(manifest, {}), 7).manifest
+    manifest["values"] = {name: told[:2] for name, told in manifest["values"].items()}
+    cells["manifest"] = (json.dumps({name: told for name, told in manifest.items() if name != "written"}),)
+    bucket.forget_all()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "another host"))
+    assert sum(part.num_rows for part in plane.micro_batch({"1": some})) == many
+    closing = table([{"id": 0, "ts": 10**6, "k": -1, "v": 0, "lo": 0, "hi": 1}])
+    list(plane.micro_batch({"0": closing, "1": closing}))
+    manifest = json.loads(cells["manifest"][0])
+    left = {(name, place) for name, told in manifest["values"].items() for place in Stored(*told).places}
+    assert set(cells["blobs"]) == left, "pages with numbers are removed as they were written"
+    assert manifest["format"] == FORMAT
+    assert total(plane, "state_rows") == 2
 
 
 def test_a_worker_keeps_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
