@@ -20,6 +20,7 @@ from streamjoin.state import Batch, Matching, Run
 from streamjoin.state.batch import NO_HOLDER
 from streamjoin.state.snapshot import table_to_bytes
 from streamjoin.state.stores import FileStore, MemoryStore, RunStore, Scratch
+from streamjoin.state.stores.looked_at import SUFFIX
 from streamjoin.state.stores.scratch import FOLDER, parent_of
 from tests.state.making import batch, drawn, same
 
@@ -170,19 +171,86 @@ def test_a_folder_among_the_files_does_not_end_the_cleaning(tmp_path: Path, monk
     FileStore(folder=tmp_path / "nothing was written there").keep_only(set())
 
 
+def flip(path: Path, at: int = 3) -> None:
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 1]))
+
+
 @pytest.mark.parametrize("suffix", [".keys", ".rows"])
 def test_a_damaged_page_is_an_error_that_says_what_to_do(tmp_path: Path, suffix: str) -> None:
     store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
     stored = store.write(run)
-    path = tmp_path / f"{run.id}{suffix}"
-    with open(path, "r+b") as file:
-        file.seek(3)
-        byte = file.read(1)
-        file.seek(3)
-        file.write(bytes([byte[0] ^ 1]))
+    flip(tmp_path / f"{run.id}{suffix}")
     with pytest.raises(SpillError, match=r"damaged in page 0.*start the query again"):
         stored.pages(0, 1).payload.take(pa.array([0]))
     assert same(stored.pages(5, 6), run.rows.part(35, 40)), "the other pages are as they were"
+
+
+def read_all(store: FileStore, run_id: str) -> Batch:
+    stored = store.find(run_id)
+    assert stored is not None
+    rows = stored.pages(0, len(stored.index))
+    return replace(rows, payload=rows.payload.combine_chunks())
+
+
+def test_pages_are_compared_once_on_a_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever finds the run after somebody has looked at its pages believes them, in another process too."""
+    store, run, compared = FileStore(page_rows=7, folder=tmp_path), some_run(), []
+    crc32 = zlib.crc32
+    monkeypatch.setattr(zlib, "crc32", lambda content, *check: compared.append(1) or crc32(content, *check))
+    stored = store.write(run)
+    written = len(compared)
+    stored.pages(0, 2)
+    first = len(compared) - written
+    assert first > 0
+    assert same(read_all(store, run.id), run.rows)
+    assert len(compared) - written > first, "of the other pages nothing was known"
+    compared.clear()
+    assert same(read_all(store, run.id), run.rows)
+    assert len(compared) == 1, "of the index alone"
+
+
+@pytest.mark.parametrize("suffix", [".keys", ".rows"])
+def test_what_has_been_touched_is_compared_anew(tmp_path: Path, suffix: str) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    store.write(run)
+    read_all(store, run.id)
+    flip(tmp_path / f"{run.id}{suffix}")
+    with pytest.raises(SpillError, match="damaged in page 0"):
+        read_all(store, run.id)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"of somebody else"])
+def test_notes_of_pages_that_are_gone_or_no_notes_are_begun_anew(tmp_path: Path, content: bytes | None) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    store.write(run)
+    notes = tmp_path / f"{run.id}{SUFFIX}"
+    notes.unlink() if content is None else notes.write_bytes(content)
+    assert same(read_all(store, run.id), run.rows)
+    assert notes.stat().st_size > 30
+    stored = store.find(run.id)
+    assert stored is not None
+    store.delete(stored)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_no_notes_can_be_kept_every_process_compares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    store.write(run)
+    (tmp_path / f"{run.id}{SUFFIX}").unlink()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("streamjoin.state.stores.looked_at.os.rename", full)
+    assert same(read_all(store, run.id), run.rows)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".keys", ".rows", ".index"}
+    flip(tmp_path / f"{run.id}.keys")
+    with pytest.raises(SpillError, match="damaged in page 0"):
+        read_all(store, run.id)
 
 
 def test_a_file_that_is_gone_or_cut_is_not_found(tmp_path: Path) -> None:

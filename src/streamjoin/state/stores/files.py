@@ -4,9 +4,11 @@
     <id>.rows     the payload, page after page in Arrow's stream format: read only for rows that match
     <id>.beside   key values and contents in the same way, where there are any
     <id>.index    what is known of the pages, where they are, their checksums; it comes last, by renaming
+    <id>.looked   which pages have been compared with their checksums (`looked_at`)
 
-A run without an index is not complete, and is never found. Pages are compared with their checksums when they are first
-looked at. Writing goes through the file, not through a mapping: a full disk is an error then, and not a signal.
+A run without an index is not complete, and is never found. Pages are compared with their checksums when somebody on
+this host first looks at them, and again when a file has been touched. Writing goes through the file, not through a
+mapping: a full disk is an error then, and not a signal.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from streamjoin.state.batch import Batch
 from streamjoin.state.row_table import declared
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import table_from_bytes, table_to_bytes
+from streamjoin.state.stores.looked_at import SUFFIX, looked_at
 from streamjoin.state.stores.page_index import Page, PageIndex
 from streamjoin.state.stores.paged_table import PagedTable
 from streamjoin.state.stores.private import make_private
@@ -38,7 +41,7 @@ from streamjoin.state.stores.trouble import damaged, full, lost
 
 _LABELS: Final = "labels"
 _ALIGNED: Final = 64
-_SUFFIXES: Final = (".keys", ".rows", ".beside", ".index")
+_SUFFIXES: Final = (SUFFIX, ".keys", ".rows", ".beside", ".index")
 _HOW: Final = b"how"
 _CHECK_BYTES: Final = 4
 
@@ -88,21 +91,24 @@ class Messages:
     offsets: list[int]
     checks: list[int]
     schema: pa.Schema
+    looked: npt.NDArray[np.bool_]
 
     def __post_init__(self) -> None:
         self.mapped = Mapped(self.path, self.offsets[-1])
         self.read: dict[int, pa.Table] = {}
 
     def page(self, number: int) -> pa.Table:
-        """One page; whoever asks first compares it with its checksum."""
+        """One page; whoever looks at it first compares it with its checksum."""
         if (error := self.mapped.damage) is not None:
             raise error
         known = self.read.get(number)
         if known is None:
             begin, end = self.offsets[number], self.offsets[number + 1]
             content = self.mapped.buffer.slice(begin, end - begin)
-            if zlib.crc32(content) != self.checks[number]:
-                raise damaged(self.path, number)
+            if not self.looked[number]:
+                if zlib.crc32(content) != self.checks[number]:
+                    raise damaged(self.path, number)
+                self.looked[number] = True
             known = self.read[number] = table_from_bytes(content)
         return known
 
@@ -125,10 +131,12 @@ class MappedRun(StoredRun):
             kind, offset = at["te"]
             self.own = Mapped(base + ".keys", self.how["bytes"], copied=True)
             self.arrays["te"] = self.own.array(offset, len(self), kind)
-        self.checked = np.zeros(len(self.index), np.bool_)
+        pages, told = len(self.index), self.how["messages"]
+        looked = looked_at(base, [base + suffix for suffix in (".keys", *told)], pages * (1 + len(told)))
+        self.looked, *of_messages = np.split(looked, 1 + len(told))
         self.messages = {
-            suffix: Messages(base + suffix, each["offsets"], each["checks"], _schema_of(each["schema"]))
-            for suffix, each in self.how["messages"].items()
+            suffix: Messages(base + suffix, each["offsets"], each["checks"], _schema_of(each["schema"]), seen)
+            for (suffix, each), seen in zip(told.items(), of_messages, strict=True)
         }
         self.nbytes = self.how["bytes"] + sum(each.offsets[-1] for each in self.messages.values())
         self.whole = self._batch(0, len(self.index))
@@ -168,7 +176,7 @@ class MappedRun(StoredRun):
         self.ensure_whole()
         self.store.figures.pages_read += last - first
         for page in range(first, last):
-            if not self.checked[page]:
+            if not self.looked[page]:
                 self._check(page)
         return self._batch(first, last)
 
@@ -180,7 +188,7 @@ class MappedRun(StoredRun):
             check = zlib.crc32(self.keys.buffer.slice(offset + start * size, (stop - start) * size), check)
         if check != self.how["checks"][page]:
             raise damaged(self.keys.path, page)
-        self.checked[page] = True
+        self.looked[page] = True
 
     def forget(self) -> None:
         for each in (self.keys, *(each.mapped for each in self.messages.values())):
