@@ -12,8 +12,11 @@ from benchmarks import recall
 from benchmarks.race import Verdict
 from benchmarks.recall_checks import CHECKS, Say
 from benchmarks.recall_figures import FIGURES, FOLDER, Drawn, write
+from benchmarks.recall_foresight import NAME as FORESIGHT
+from benchmarks.recall_foresight import foresight
 
-QUESTIONS: Final = (*recall.DATA, *CHECKS, *FIGURES)
+ALL_CHECKS: Final = {**CHECKS, FORESIGHT: foresight}
+QUESTIONS: Final = (*recall.DATA, *ALL_CHECKS, *FIGURES)
 
 
 def folder_of(quick: bool) -> Path:
@@ -24,8 +27,8 @@ def folder_of(quick: bool) -> Path:
 def outcomes(asked: Sequence[str], quick: bool, say: Say) -> Iterator[tuple[str, list[Verdict], Any, Table]]:
     """One after another; plots and pages are written."""
     for name in asked:
-        if name in CHECKS:
-            checked = CHECKS[name](recall.SEED, quick, say)
+        if name in ALL_CHECKS:
+            checked = ALL_CHECKS[name](recall.SEED, quick, say)
             if checked.plot is not None:
                 write(Drawn(name, checked.table, {name: checked.plot}), folder_of(quick))
             yield name, checked.verdicts, checked, checked.table

@@ -205,20 +205,10 @@ class Replay:
 
     def best_fixed(self, known: tuple[list[Any], list[Times]], target: float, share: float = 0.95) -> float:
         """The fewest kept rows of a fixed pair of slacks that reaches the target in a share of the periods."""
-        (lost0, lost1), (rows0, rows1) = known
+        lost, rows = known
         there = self.pairs > 0
-        allowed = (1 - target) * self.pairs[there]
-        best, at = np.inf, lost1.shape[1] - 1
-
-        def good(one: int, two: int) -> bool:
-            return bool((lost0[there, one] + lost1[there, two] <= allowed).mean() >= share)
-
-        for one in range(lost0.shape[1]):
-            if good(one, at):
-                while at > 0 and good(one, at - 1):
-                    at -= 1
-                best = min(best, float(rows0[one] + rows1[at]))
-        return best
+        one, two = least_pair([each[there] for each in lost], rows, (1 - target) * self.pairs[there], share)
+        return float(rows[0][one] + rows[1][two])
 
     def result_waits(self, released: Sequence[Times]) -> float:
         """Seconds from the arrival of a result's later row until it leaves, on average over all true results: with the
@@ -286,3 +276,27 @@ class Ours:
     def predicted(self) -> float:
         """Predicted recall over the whole run."""
         return 1 - self.lost / self.pairs
+
+
+def least_pair(lost: Sequence[Any], rows: Sequence[Any], allowed: Any, share: float) -> tuple[int, int]:
+    """The places of the pair of slacks that keeps fewest rows and loses no more than is allowed in a share of the
+    periods; the largest ones where none does. `lost`: of each input, by period and slack.
+
+    With more slack of one input less of the other is enough, so the pairs that just suffice are a staircase.
+
+    >>> least_pair([np.array([[3, 1, 0]]), np.array([[2, 0, 0]])], [np.array([5, 7, 9]), np.array([5, 8, 9])], [1], 1)
+    (1, 1)
+    """
+
+    def good(one: int, two: int) -> bool:
+        return bool((lost[0][:, one] + lost[1][:, two] <= allowed).mean() >= share)
+
+    at = lost[1].shape[1] - 1
+    best, least = (lost[0].shape[1] - 1, at), np.inf
+    for one in range(lost[0].shape[1]):
+        if good(one, at):
+            while at > 0 and good(one, at - 1):
+                at -= 1
+            if rows[0][one] + rows[1][at] < least:
+                best, least = (one, at), rows[0][one] + rows[1][at]
+    return best

@@ -13,7 +13,8 @@ from benchmarks import recall
 from benchmarks.disorder import DATA, MS, SECOND, Both
 from benchmarks.recall_checks import CHECKS
 from benchmarks.recall_figures import as_printed
-from benchmarks.recall_replay import Replay
+from benchmarks.recall_foresight import foresight
+from benchmarks.recall_replay import Replay, least_pair
 from streamjoin.algebra import NEVER, Equals, Range
 from streamjoin.cli import app
 from streamjoin.operators.recall.controller import Aim
@@ -144,6 +145,33 @@ def test_what_must_hold_on_small_streams_holds(name: str) -> None:
     assert checked.verdicts
     assert [verdict.question for verdict in checked.verdicts if not verdict.met] == []
     assert checked.plot is None or checked.plot.svg().startswith("<svg")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_pair_is_the_best_of_all_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lost = [np.sort(rng.integers(0, 9, (6, 5)), axis=1)[:, ::-1] for _ in (0, 1)]
+    rows = [np.sort(rng.integers(0, 30, 5)) for _ in (0, 1)]
+    allowed, share = rng.integers(0, 9, 6), rng.choice([0.5, 0.9, 1.0])
+    good = [
+        rows[0][one] + rows[1][two]
+        for one in range(5)
+        for two in range(5)
+        if (lost[0][:, one] + lost[1][:, two] <= allowed).mean() >= share
+    ]
+    one, two = least_pair(lost, rows, allowed, share)
+    assert rows[0][one] + rows[1][two] == min(good, default=rows[0][-1] + rows[1][-1])
+
+
+def test_a_pair_that_knows_the_distribution_is_held_to_the_periods_of_other_seeds() -> None:
+    checked = foresight(7, True, lambda words: None)
+    assert checked.found["others"] == [201]
+    (case,) = checked.found["cases"]
+    assert case["target"] == 0.99
+    assert case["best"] > 0
+    assert case["known"] > 0
+    assert 0 <= case["known_periods"] <= 1
+    assert case["ours"] > 0
 
 
 def test_the_printed_prediction_is_wrong_where_ours_is_right() -> None:
