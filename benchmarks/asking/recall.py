@@ -27,7 +27,7 @@ _RECALL: Final = {
     "calm-burst-calm": ("slack in a burst", "the burst", "up within two periods, and down again"),
     "unequal": ("windows of unequal length", "the best fixed slacks", "recall reached, at most 1.5 times the rows"),
     "cost": ("what adapting costs", "the exact join", f"at most {recall_checks.CHEAP:.0%} of the run"),
-    "foresight": ("phone: a fixed pair that knows how delays are distributed", "the best in hindsight", "none: shown"),
+    "foresight": ("phone: fixed slacks chosen by other runs", "the best in hindsight", "none: shown"),
     "sweep": ("P, L and g", "L of 1 s", "a shorter L keeps no more"),
     "rivals": (
         "latency and memory", "MP-K-slack",

@@ -19,9 +19,11 @@ def _sweep(asked: Asked, folder: Path) -> Outcomes:
 COMMAND: Final = Command(
     "sweep",
     (
-        Question("pages", "page accesses, four inputs at once", "a cascade of joins of two, the document's counts",
+        Question("pages", "page accesses, four inputs at once",
+                 "a cascade of joins of two; counts of the document and of a sketch",
                  f"the document's count within {sweep.OFF:.0%}, "
-                 f"{' and '.join(f'{fewer:g}' for fewer in sweep.FEWER.values())} times fewer than the cascade, "
+                 f"{' and '.join(f'{fewer:g}' for fewer in sweep.FEWER.values())} times fewer than the cascade "
+                 f"(Greedy with a fan-in of {sweep.GOAL_FAN_IN}; the document's ratio with {sweep.GREEDY_FAN_IN}), "
                  f"at most {sweep.SPARED:,} when spared", 3, timed=False),
         Question("adaptivity", "sources that alternate between 1 and 10 ms", "MaxFanIn, Greedy",
                  "fewer accesses than Greedy, less delay than MaxFanIn", 3, timed=False),

@@ -20,7 +20,8 @@ from streamjoin.state import Batch, Matching, Run
 from streamjoin.state.batch import NO_HOLDER
 from streamjoin.state.snapshot import table_to_bytes
 from streamjoin.state.stores import FileStore, MemoryStore, RunStore, Scratch
-from streamjoin.state.stores.looked_at import SUFFIX
+from streamjoin.state.stores.files import remove
+from streamjoin.state.stores.looked_at import HOLDS, SUFFIX
 from streamjoin.state.stores.scratch import FOLDER, parent_of
 from tests.state.making import batch, drawn, same
 
@@ -213,14 +214,52 @@ def test_pages_are_compared_once_on_a_host(tmp_path: Path, monkeypatch: pytest.M
     assert len(compared) == 1, "of the index alone"
 
 
+@pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("suffix", [".keys", ".rows"])
-def test_what_has_been_touched_is_compared_anew(tmp_path: Path, suffix: str) -> None:
+def test_what_has_been_touched_is_compared_anew(tmp_path: Path, suffix: str, kept: bool) -> None:
+    """Also where somebody has set back when it was written, as copying with times does."""
     store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
     store.write(run)
     read_all(store, run.id)
-    flip(tmp_path / f"{run.id}{suffix}")
+    path = tmp_path / f"{run.id}{suffix}"
+    before = path.stat()
+    time.sleep(0.02)  # clocks of file systems may tick as slowly
+    flip(path)
+    if kept:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     with pytest.raises(SpillError, match="damaged in page 0"):
         read_all(store, run.id)
+
+
+def compared_again(store: FileStore, run_id: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many checksums are worked out to read it all, but for that of the index."""
+    compared: list[int] = []
+    crc32 = zlib.crc32
+    with monkeypatch.context() as patch:
+        patch.setattr(zlib, "crc32", lambda content, *check: compared.append(1) or crc32(content, *check))
+        read_all(store, run_id)
+    return len(compared) - 1
+
+
+def test_notes_are_not_believed_after_the_system_began_anew_and_not_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    store.write(run)
+    all_of_it = compared_again(store, run.id, monkeypatch)
+    assert all_of_it > 0
+    assert compared_again(store, run.id, monkeypatch) == 0
+    module = "streamjoin.state.stores.looked_at"
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{module}._system", lambda: b"another time")
+        assert compared_again(store, run.id, monkeypatch) == all_of_it
+        assert compared_again(store, run.id, monkeypatch) == 0
+    assert compared_again(store, run.id, monkeypatch) == all_of_it
+    now = time.time()
+    for later, expected in ((HOLDS - 60, 0), (HOLDS + 60, all_of_it), (-60, all_of_it)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"{module}.time.time", lambda later=later: now + later)
+            assert compared_again(store, run.id, monkeypatch) == expected
 
 
 @pytest.mark.parametrize("content", [None, b"", b"of somebody else"])
@@ -234,6 +273,56 @@ def test_notes_of_pages_that_are_gone_or_no_notes_are_begun_anew(tmp_path: Path,
     stored = store.find(run.id)
     assert stored is not None
     store.delete(stored)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_one_says_that_a_page_was_compared(tmp_path: Path) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    stored = store.write(run)
+    flip(tmp_path / f"{run.id}.keys")
+    assert store.find(run.id) is not None, "notes of the file as it is now"
+    notes = tmp_path / f"{run.id}{SUFFIX}"
+    pages = 2 * len(stored.index)
+    notes.write_bytes(notes.read_bytes()[:-pages] + b"\x02" * pages)
+    with pytest.raises(SpillError, match="damaged in page 0"):
+        read_all(store, run.id)
+
+
+@pytest.mark.parametrize("left", [0, 40])
+def test_notes_that_are_cut_while_somebody_has_the_run_are_no_harm(tmp_path: Path, left: int) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    stored = store.write(run)
+    os.truncate(tmp_path / f"{run.id}{SUFFIX}", left)
+    assert same(stored.pages(0, 1), run.rows.part(0, 7))
+    assert same(read_all(store, run.id), run.rows)
+
+
+def test_notes_of_a_run_that_was_made_again_are_not_written_by_who_has_the_old_one(tmp_path: Path) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    old = store.write(run)
+    remove(tmp_path / run.id)
+    store.write(run)
+    flip(tmp_path / f"{run.id}.keys")
+    assert store.find(run.id) is not None, "notes of the file as it is now"
+    assert same(old.pages(0, 1), run.rows.part(0, 7)), "the old files are still mapped"
+    with pytest.raises(SpillError, match="damaged in page 0"):
+        read_all(store, run.id)
+
+
+def test_notes_are_not_left_behind_by_who_finds_a_run_that_is_just_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, run = FileStore(page_rows=7, folder=tmp_path), some_run()
+    store.write(run)
+    (tmp_path / f"{run.id}{SUFFIX}").unlink()
+    rename = os.rename
+
+    def removed_meanwhile(one: str, other: str) -> None:
+        remove(tmp_path / run.id)
+        rename(one, other)
+
+    monkeypatch.setattr("streamjoin.state.stores.looked_at.os.rename", removed_meanwhile)
+    assert store.find(run.id) is not None
     assert list(tmp_path.iterdir()) == []
 
 

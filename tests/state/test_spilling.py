@@ -20,7 +20,7 @@ from streamjoin.state.merging import merged_rows
 from streamjoin.state.page_ranges import rows_by_page
 from streamjoin.state.restored_run import Restoring
 from streamjoin.state.spilled_run import SpilledRun, spilled_pairs
-from streamjoin.state.spilling import FAN_IN, TURNS, Spilling
+from streamjoin.state.spilling import FAN_IN, Spilling
 from streamjoin.state.stores import FileStore
 from tests.state.areas import fates, kept_ids, purge, put
 from tests.state.making import batch, drawn, ids, same
@@ -287,36 +287,15 @@ def test_a_run_of_very_many_parts_is_made_again(tmp_path: Path, monkeypatch: pyt
         assert np.array_equal(one.parts().part_of, two.parts().part_of)
 
 
-def turns(folder: Path, count: int, share: int) -> tuple[list[Spilling], list[SweepArea]]:
-    spilling = [Spilling(FileStore(page_rows=5, folder=folder / str(turn)), share, turn) for turn in range(count)]
-    return spilling, [SweepArea(Matching(), spilling=each) for each in spilling]
-
-
-def grown(spilling: list[Spilling], areas: list[SweepArea], what: str, step: int) -> list[int]:
-    """The areas of which a figure grows with another ten rows for each."""
-    before = [getattr(each, what) for each in spilling]
-    for area in areas:
-        put(area, batch([(step, step + 100)] * 10, ids=range(10 * step, 10 * step + 10)))
-        purge(area, step)
-    return [number for number, each in enumerate(spilling) if getattr(each, what) > before[number]]
-
-
 def test_areas_that_get_rows_together_take_turns_to_merge(tmp_path: Path) -> None:
     """Four areas, a run of each in every micro-batch: from the third on one of them merges at a time."""
-    spilling, areas = turns(tmp_path, FAN_IN, share=0)
-    merged = [grown(spilling, areas, "merges", step) for step in range(20)]
+    turns = [Spilling(FileStore(page_rows=5, folder=tmp_path / str(turn)), 0, turn) for turn in range(FAN_IN)]
+    areas = [SweepArea(Matching(), spilling=each) for each in turns]
+    merged = []
+    for step in range(20):
+        before = [each.merges for each in turns]
+        for area in areas:
+            put(area, batch([(step, step + 100)] * 10, ids=range(10 * step, 10 * step + 10)))
+            purge(area, step)
+        merged.append([number for number, each in enumerate(turns) if each.merges > before[number]])
     assert merged == [[], [], *([step % FAN_IN] for step in range(18))]
-
-
-def test_areas_that_get_rows_together_take_turns_to_leave_memory(tmp_path: Path) -> None:
-    """Eight areas whose share holds one micro-batch and not two: half of them write in each, and one merges."""
-    one = batch([(0, 100)] * 10, ids=range(10))
-    share = Matching().run_of(one).rows.nbytes * 3 // 2
-    spilling, areas = turns(tmp_path / "written", TURNS, share)
-    written = [grown(spilling, areas, "spills", step) for step in range(20)]
-    assert written[:2] == [[], list(range(TURNS))], "what fits stays in memory, whoever's turn it is"
-    assert written[2:] == [[4, 5, 6, 7] if step % 2 else [0, 1, 2, 3] for step in range(2, 20)]
-    spilling, areas = turns(tmp_path / "merged", TURNS, share)
-    merged = [grown(spilling, areas, "merges", step) for step in range(22)]
-    assert [len(each) for each in merged[14:]] == [1] * TURNS
-    assert sorted(number for (number,) in merged[14:]) == list(range(TURNS))

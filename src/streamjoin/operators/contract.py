@@ -50,7 +50,7 @@ from streamjoin.state.batch import NO_HOLDER, Indices, Priorities, Signs
 from streamjoin.state.holders import first_holder
 from streamjoin.state.links import Link
 from streamjoin.state.row_table import RowTable, optional, whole
-from streamjoin.state.spilling import TURNS
+from streamjoin.state.spilling import FAN_IN
 from streamjoin.state.stores import FileStore
 
 RowsName = Literal["candidate", "witness"]
@@ -96,7 +96,7 @@ class Context:
         """
         if self.memory is None or self.scratch is None:
             return None
-        turn = (self.bucket * areas + number) % TURNS
+        turn = (self.bucket * areas + number) % FAN_IN
         return Spilling(FileStore(folder=Path(self.scratch)), self.memory // (2 * areas), turn)
 
     def chunk(self, most: int) -> int:

@@ -9,11 +9,10 @@ nothing: no row that could go is copied to be rid of it. Where ends are of all k
 expired, the run that has lost most is made anew. A history (of an as-of join) forgets rows only when they are merged:
 there the quarter does not count, and what becomes no larger by being merged stays at its level.
 
-Areas take turns. Those of one query get rows in the same micro-batches, and would leave memory in the same ones, and
-all merge in each fourth of these, which would take longer than the others by all of it; so would the database behind
-Spark's state. So the second time an area's runs leave with a part of its share, by its turn, and otherwise with all of
-it; and without a merged run it waits for three to six runs, by its turn, and then for four each time. Of eight areas
-whose share holds one micro-batch and not two, four write a run in each micro-batch, and one merges four.
+Areas take turns. Those of one query get rows in the same micro-batches, and would all merge in each fourth one, which
+would take longer than the others by all of it; so would the database behind Spark's state, in the same ones. So an area
+without a merged run waits for three to six runs, by its turn, and then for four each time: of four areas one merges in
+each micro-batch.
 
 Files of runs that are gone are removed one purge later: a micro-batch that is run again still finds them.
 """
@@ -32,7 +31,6 @@ from streamjoin.state.spilled_run import SpilledRun
 from streamjoin.state.stores import RunStore, StoredRun
 
 FAN_IN: Final = 4
-TURNS: Final = 2 * FAN_IN
 # Bytes of memory, for each area: half of it for its runs, the other half for pages of those that are merged.
 LEAST_MEMORY: Final = 1 << 20
 
@@ -43,7 +41,7 @@ class Spilling:
 
     store: RunStore
     share: int
-    turn: int = FAN_IN + 1  # of areas that get rows together; by this one four are merged from the beginning
+    turn: int = 1  # of areas that get rows together, from 0 to 3
     gone: list[StoredRun] = field(default_factory=list)  # to be removed with the next purge
     spills: int = 0  # times that runs have left memory
     merges: int = 0  # of runs in the store
@@ -57,9 +55,7 @@ class Spilling:
         here = [each for each in kept if not isinstance(each.run, SpilledRun)]
         self._let_go([each for each in there if each.all_expired(progress)])
         there = [each for each in there if not each.all_expired(progress)]
-        if sum(each.run.rows.nbytes for each in here) > self._room(
-            here, second=[_level(each) for each in there] == [0]
-        ):
+        if sum(each.run.rows.nbytes for each in here) > self.share:
             here = [each for each in here if not each.all_expired(progress)]
             if here:
                 self.spills += 1
@@ -68,13 +64,6 @@ class Spilling:
         else:
             here = tidied(here, matching, progress, heard)
         return [*self._levelled(there, matching, progress, heard), *here]
-
-    def _room(self, here: Sequence[Kept], *, second: bool) -> float:
-        """Bytes of runs that may be in memory. The second time they leave it with less, so that areas which get as much
-        in each micro-batch leave it in different ones from then on.
-        """
-        newest = min((each.run.rows.nbytes for each in here), default=0)
-        return min(self.share, (self.share + newest) * self.turn / TURNS) if second else self.share
 
     def _levelled(self, there: list[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
         """Runs in the store, merged by the law."""
@@ -108,7 +97,7 @@ class Spilling:
 
     def _fan_in(self, there: Sequence[Kept]) -> int:
         """How many runs are merged: four, and the first time more or less, so that areas take turns."""
-        return FAN_IN if any(_level(each) for each in there) else FAN_IN - 1 + self.turn % FAN_IN
+        return FAN_IN if any(_level(each) for each in there) else FAN_IN - 1 + self.turn
 
     def _merged(self, parts: list[Kept], matching: Matching, progress: int, heard: int) -> list[Kept]:
         for part in parts:

@@ -47,7 +47,7 @@ def unbundled(name: str, content: Any) -> Iterator[tuple[str, Any]]:
 @dataclass
 class Shelf:
     """What the store has of one state: of each value its pages, of each blob in which value it is, and how large; and
-    how many pages were ever written.
+    how many pages were written since they have places.
     """
 
     values: dict[str, Stored] = field(default_factory=dict)

@@ -1,11 +1,12 @@
 """Blobs in pages, as they lie in Spark's state: small values cross its interface twice as fast as large ones.
 
-Law: whatever is written later lies behind all that was written before. RocksDB keeps values in the order of their keys,
-in files; what lies together expires together, so a file is as good as gone when its time has come. In the order of
-names, which are random, each new file is mixed with all others: the database wrote everything several times over.
+Law: whatever is written later lies behind all that was written before with names as long. RocksDB keeps values in the
+order of their keys, in files; what lies together expires together, so a file is as good as gone when its time has come.
+In the order of names, which are random, each new file is mixed with all others: the database wrote everything several
+times over.
 
-    key     name, place: Spark writes the fields of a fixed size first, the lowest byte first
-    place   the number of the page among all that this state ever wrote, its bytes turned round
+    key     name, place: Spark writes the length of the name, the place with its lowest byte first, and the name
+    place   the number of the page among all that were written since pages have places, its bytes turned round
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
     <id>.looked   which pages have been compared with their checksums (`looked_at`)
 
 A run without an index is not complete, and is never found. Pages are compared with their checksums when somebody on
-this host first looks at them, and again when a file has been touched. Writing goes through the file, not through a
-mapping: a full disk is an error then, and not a signal.
+this host first looks at them, again when a file has been touched, and from time to time. Writing goes through the file,
+not through a mapping: a full disk is an error then, and not a signal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from streamjoin.state.batch import Batch
 from streamjoin.state.row_table import declared
 from streamjoin.state.run import Run
 from streamjoin.state.snapshot import table_from_bytes, table_to_bytes
-from streamjoin.state.stores.looked_at import SUFFIX, looked_at
+from streamjoin.state.stores.looked_at import SUFFIX, LookedAt, signature
 from streamjoin.state.stores.page_index import Page, PageIndex
 from streamjoin.state.stores.paged_table import PagedTable
 from streamjoin.state.stores.private import make_private
@@ -57,7 +57,9 @@ class Mapped:
     def __post_init__(self) -> None:
         try:
             with open(self.path, "rb") as file:
-                if os.fstat(file.fileno()).st_size < self.size:
+                status = os.fstat(file.fileno())
+                self.signature = signature(status)
+                if status.st_size < self.size:
                     raise lost(self.path, f"has less than its {self.size} bytes")
                 access = mmap.ACCESS_COPY if self.copied else mmap.ACCESS_READ
                 self.map = mmap.mmap(file.fileno(), max(1, self.size), access=access)
@@ -87,15 +89,12 @@ class Mapped:
 class Messages:
     """Pages of a table, one after the other in a file."""
 
-    path: str
+    mapped: Mapped
     offsets: list[int]
     checks: list[int]
     schema: pa.Schema
-    looked: npt.NDArray[np.bool_]
-
-    def __post_init__(self) -> None:
-        self.mapped = Mapped(self.path, self.offsets[-1])
-        self.read: dict[int, pa.Table] = {}
+    looked: LookedAt
+    read: dict[int, pa.Table] = field(default_factory=dict)
 
     def page(self, number: int) -> pa.Table:
         """One page; whoever looks at it first compares it with its checksum."""
@@ -107,8 +106,8 @@ class Messages:
             content = self.mapped.buffer.slice(begin, end - begin)
             if not self.looked[number]:
                 if zlib.crc32(content) != self.checks[number]:
-                    raise damaged(self.path, number)
-                self.looked[number] = True
+                    raise damaged(self.mapped.path, number)
+                self.looked.note(number)
             known = self.read[number] = table_from_bytes(content)
         return known
 
@@ -131,11 +130,14 @@ class MappedRun(StoredRun):
             kind, offset = at["te"]
             self.own = Mapped(base + ".keys", self.how["bytes"], copied=True)
             self.arrays["te"] = self.own.array(offset, len(self), kind)
-        pages, told = len(self.index), self.how["messages"]
-        looked = looked_at(base, [base + suffix for suffix in (".keys", *told)], pages * (1 + len(told)))
-        self.looked, *of_messages = np.split(looked, 1 + len(told))
+        told = self.how["messages"]
+        mapped = {suffix: Mapped(base + suffix, each["offsets"][-1]) for suffix, each in told.items()}
+        # Of the files that are mapped, which may not have these names any more.
+        files = [self.keys, *mapped.values()]
+        looked = LookedAt.of(base, [each.signature for each in files], len(files) * len(self.index))
+        self.looked, *of_messages = looked.split(len(files))
         self.messages = {
-            suffix: Messages(base + suffix, each["offsets"], each["checks"], _schema_of(each["schema"]), seen)
+            suffix: Messages(mapped[suffix], each["offsets"], each["checks"], _schema_of(each["schema"]), seen)
             for (suffix, each), seen in zip(told.items(), of_messages, strict=True)
         }
         self.nbytes = self.how["bytes"] + sum(each.offsets[-1] for each in self.messages.values())
@@ -188,7 +190,7 @@ class MappedRun(StoredRun):
             check = zlib.crc32(self.keys.buffer.slice(offset + start * size, (stop - start) * size), check)
         if check != self.how["checks"][page]:
             raise damaged(self.keys.path, page)
-        self.looked[page] = True
+        self.looked.note(page)
 
     def forget(self) -> None:
         for each in (self.keys, *(each.mapped for each in self.messages.values())):
