@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.disorder import DATA, MS, SECOND, DataSet
 from benchmarks.race import Verdict
-from benchmarks.recall_replay import Replay
+from benchmarks.recall_replay import Replay, may_lose
 from benchmarks.tables import new_table
 from streamjoin.operators.recall.controller import Aim
 
@@ -155,11 +155,13 @@ def _cases(replay: Replay, targets: Iterable[float], data: DataSet) -> Iterable[
         target, lost = ours.aim.target, replay.lost(ours.progress)
         warm = slice(data.warm_up, None)
         there = replay.pairs[warm] > 0
-        by_period = 1 - lost[warm][there] / replay.pairs[warm][there]
+        pairs, gone = replay.pairs[warm][there], lost[warm][there]
+        reached = gone <= may_lose(pairs, target)
         yield Case(
             replay.window / SECOND, replay.size / SECOND, target, at_slack_0, 1 - int(lost.sum()) / total,
-            ours.predicted, float((by_period >= target).mean()), int((by_period < target).sum()),
-            max(0.0, float((target - by_period).max())), replay.kept(ours.progress), replay.best_fixed(known, target),
+            ours.predicted, float(reached.mean()), int((~reached).sum()),
+            max(0.0, float((target - 1 + gone / pairs).max())), replay.kept(ours.progress),
+            replay.best_fixed(known, target),
             k_rows, k_recall, k_waits, replay.kept(bare),
             replay.kept(ours.progress, data.warm_up) / replay.kept(bare, data.warm_up),
         )  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks import recall
 from benchmarks.disorder import DATA, SECOND, Times
 from benchmarks.recall_checks import Checked
-from benchmarks.recall_replay import Progress, Replay, least_pair
+from benchmarks.recall_replay import Progress, Replay, least_pair, may_lose
 from benchmarks.tables import new_table
 from streamjoin.operators.recall.controller import Aim
 
@@ -112,11 +112,11 @@ def chosen_by(
     pairs = np.concatenate([each.pairs for each in others])
     rows = [np.mean([kept[number] for _, kept in known], axis=0) for number in (0, 1)]
     lost = [np.concatenate([gone[number] for gone, _ in known])[pairs > 0] for number in (0, 1)]
-    one, two = least_pair(lost, rows, (1 - target) * pairs[pairs > 0], share)
+    one, two = least_pair(lost, rows, may_lose(pairs[pairs > 0], target), share)
     return int(edges[one]), int(edges[two])
 
 
 def periods_reached(replay: Replay, progress: Progress, target: float) -> float:
     """The share of the periods with results that reach the target."""
     there = replay.pairs > 0
-    return float((replay.lost(progress)[there] <= (1 - target) * replay.pairs[there]).mean())
+    return float((replay.lost(progress)[there] <= may_lose(replay.pairs[there], target)).mean())

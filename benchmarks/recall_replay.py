@@ -23,6 +23,7 @@ from streamjoin.operators.recall.needs import lost_at, tails
 from streamjoin.runtime.recall import MOST_REPORTED, finest
 
 Progress = list[Times]  # of each input, BEFORE each micro-batch, and after the last
+EXACT: Final = 1e-6  # of a pair: more than products of floats are off
 _CHUNK: Final = 1 << 22
 
 
@@ -159,7 +160,8 @@ class Replay:
             for at in range(self.steps):
                 some = slice(cuts[at], cuts[at + 1])
                 if cuts[at] < cuts[at + 1]:
-                    counts = counted(stream.key[some], stream.ts[some], width=step, bits=MOST_BITS)
+                    keys, ts = stream.key[some], stream.ts[some]
+                    counts = counted(keys, ts, width=step, bits=MOST_BITS, most=MOST_REPORTED)
                     made[at][number] = fitted(counts, MOST_REPORTED, sum(self.windows) // 4)
         return made
 
@@ -207,7 +209,7 @@ class Replay:
         """The fewest kept rows of a fixed pair of slacks that reaches the target in a share of the periods."""
         lost, rows = known
         there = self.pairs > 0
-        one, two = least_pair([each[there] for each in lost], rows, (1 - target) * self.pairs[there], share)
+        one, two = least_pair([each[there] for each in lost], rows, may_lose(self.pairs[there], target), share)
         return float(rows[0][one] + rows[1][two])
 
     def result_waits(self, released: Sequence[Times]) -> float:
@@ -276,6 +278,15 @@ class Ours:
     def predicted(self) -> float:
         """Predicted recall over the whole run."""
         return 1 - self.lost / self.pairs
+
+
+def may_lose(pairs: Any, target: float) -> Any:
+    """How many of so many pairs a period may lose and still reach the target. Floats would have 1 - 0.9 below 0.1.
+
+    >>> may_lose(np.array([100, 105]), 0.9).tolist()
+    [10, 10]
+    """
+    return np.floor((1 - target) * np.asarray(pairs) + EXACT).astype(np.int64)
 
 
 def least_pair(lost: Sequence[Any], rows: Sequence[Any], allowed: Any, share: float) -> tuple[int, int]:

@@ -9,15 +9,14 @@ import pytest
 
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels import (
-    bits_for,
     classes_of,
     count_cells,
-    count_pairs,
     entries_of,
     extents,
     hash_integers,
     merge_counts,
     steps_between,
+    tally,
 )
 
 ROWS = 3000
@@ -72,12 +71,19 @@ def test_no_rows_are_of_no_block_and_no_class() -> None:
     assert count_cells(classes_of(none, 4), none, extents(none), 1, 0, (2, 1)).tolist() == [[0], [0]]
 
 
-@pytest.mark.parametrize("keys", [1, 5, 100, 60_000])
-@pytest.mark.parametrize("enough", [0, 1, 20, 10_000])
-def test_bits_are_as_many_as_leave_few_classes(keys: int, enough: int) -> None:
-    classes = classes_of(np.random.default_rng(keys).integers(0, keys, 7000), 16)
-    few = [bits for bits in range(1, 13) if len(np.unique(classes[::3] & ((1 << bits) - 1))) <= enough]
-    assert bits_for(classes, 3, 12, enough) == max(few, default=0)
+@pytest.mark.parametrize(("keys", "bits"), [(1, 16), (5, 0), (100, 3), (100, 16), (60_000, 16)])
+@pytest.mark.parametrize("far", [0, 10**17, 2**62])
+def test_a_tally_is_of_all_rows_or_there_is_no_room(keys: int, bits: int, far: int) -> None:
+    rng = np.random.default_rng(keys)
+    classes, ts = classes_of(rng.integers(0, keys, 2000), 16), rng.integers(-40, 40, 2000)
+    ts[::7] -= far
+    own, rows = np.unique(np.stack([classes & ((1 << bits) - 1), ts // 7]), axis=1, return_counts=True)
+    assert tally(classes, ts, 7, bits, own.shape[1] - 1) is None
+    for room in (own.shape[1], 5000):
+        found = tally(classes, ts, 7, bits, room)
+        assert found is not None
+        order = np.lexsort(found[1::-1])
+        assert all(np.array_equal(each[order], wanted) for each, wanted in zip(found, (*own, rows), strict=True))
 
 
 @pytest.mark.parametrize("apart", [0, 40])
@@ -102,22 +108,3 @@ def test_steps_say_how_much_room_they_need(values: list[int]) -> None:
     steps, most = steps_between(np.array(values, np.int64))
     assert np.array_equal(np.cumsum(steps), values)
     assert most == max([0, *(max(each, -1 - each) for each in steps.tolist())])
-
-
-@pytest.mark.parametrize("width", [1, 10])
-@pytest.mark.parametrize("reach", [-3, 17, 40, 400])
-def test_pairs_are_those_of_each_with_each(width: int, reach: int) -> None:
-    rng = np.random.default_rng(width)
-    number = np.unique(rng.integers(0, 5 * 60, 80))
-    cls, cells, rows = number // 60, number % 60 - 7, rng.integers(1, 9, len(number))
-    own = np.unique(rng.integers(60, 7 * 60, 90))  # some classes are only here, some only there
-    times, weight, own_width = own % 60, rng.integers(1, 5, len(own)), 3
-    own //= 60
-    middle = times * own_width + own_width / 2
-    low, high = middle - 20 + 0.5, middle + reach - 0.5
-    begin, end = cells * width, (cells + 1) * width
-    inside = np.minimum(high[:, None], end) - np.maximum(low[:, None], begin)
-    share = np.where(own[:, None] == cls, np.maximum(inside, 0.0), 0.0) / width
-    first = int(cells.min())
-    found = count_pairs((own, times, weight), (cls, cells, rows), (own_width, width), (20, reach), first)
-    assert found == pytest.approx(float((weight[:, None] * share * rows).sum()))

@@ -12,15 +12,15 @@ from streamjoin.kernels.aggregation import Cuts, Reads, Steps, cut_pieces, fold_
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import MOST_GRID_AXES, box_pairs, packed_cells
 from streamjoin.kernels.box_overlap import box_overlap_pairs
+from streamjoin.kernels.cell_pairs import count_pairs, needs_of_pairs
 from streamjoin.kernels.cells import (
-    bits_for,
     classes_of,
     count_cells,
-    count_pairs,
     entries_of,
     extents,
     merge_counts,
     steps_between,
+    tally,
 )
 from streamjoin.kernels.common_groups import rows_of_common_groups
 from streamjoin.kernels.coverage import parts_of_validity
@@ -79,7 +79,6 @@ __all__ = [
     "are_similar",
     "band_pairs",
     "before",
-    "bits_for",
     "box_overlap_pairs",
     "box_pairs",
     "bucket_of_cells",
@@ -106,6 +105,7 @@ __all__ = [
     "merge_order",
     "move_rings",
     "multiplicity_sweep",
+    "needs_of_pairs",
     "order_equal_hashes",
     "order_keys",
     "overlap_pairs",
@@ -125,6 +125,7 @@ __all__ = [
     "successors",
     "sweep_on",
     "sweep_products",
+    "tally",
     "text_grams",
     "undominated",
     "with_room",

@@ -1,4 +1,4 @@
-"""Rows per class of keys and cell of time, each in one pass: counting them without sorting, and the pairs they make."""
+"""Rows per class of keys and cell of time, each in one pass: counting them without sorting, and adding counts up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from streamjoin.algebra.interval import Times
 from streamjoin.kernels.hashing import GOLDEN, mix
-from streamjoin.kernels.pairs import Indices, compiled, first_not_below, frozen
+from streamjoin.kernels.pairs import Indices, compiled, frozen
 
 # Where time is nearly in order, most blocks of so many rows are of one cell.
 BLOCK: Final = 256
@@ -58,28 +58,47 @@ def extents(ts: Times) -> npt.NDArray[np.int64]:
 
 
 @compiled
-def _classes_in(classes: Any, step: int, bits: int, enough: int) -> int:
-    there, size = np.zeros(1 << bits, np.bool_), 0
-    for row in range(0, len(classes), step):
-        cls = classes[row] & np.uint16(len(there) - 1)
-        size += not there[cls]
-        there[cls] = True
-    while bits and size > enough:
-        bits -= 1
-        size, half = 0, 1 << bits
-        for cls in range(half):
-            there[cls] |= there[cls + half]
-            size += there[cls]
-    return bits
+def _tally(classes: Any, ts: Any, width: int, mask: np.uint16, room: int) -> tuple[int, Any, Any, Any]:
+    cls, cells, rows = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    slots = 1
+    while slots < 2 * room:
+        slots *= 2
+    entries, size, last = np.zeros(slots, np.int32), 0, np.uint64(slots - 1)  # of an entry, its place and one more
+    begin, end, cell, spread = np.int64(1), np.int64(0), np.int64(0), np.uint64(0)
+    for row, time in enumerate(ts):
+        if time < begin or time > end:
+            cell = time // width
+            begin, end, spread = cell * width, cell * width + (width - 1), mix(np.uint64(cell) + GOLDEN)
+        one = np.int64(classes[row] & mask)
+        slot = (spread + np.uint64(one) * GOLDEN) & last
+        while entries[slot] and (cls[entries[slot] - 1] != one or cells[entries[slot] - 1] != cell):
+            slot = (slot + np.uint64(1)) & last
+        if entries[slot]:
+            rows[entries[slot] - 1] += 1
+        elif size == room:
+            return row, cls, cells, rows
+        else:
+            cls[size], cells[size], rows[size] = one, cell, 1
+            size += 1
+            entries[slot] = size
+    return len(ts), cls[:size], cells[:size], rows[:size]
 
 
-def bits_for(classes: npt.NDArray[np.uint16], step: int, bits: int, enough: int) -> int:
-    """As many of so many bits as leave at most `enough` classes among each `step`-th row, or none of them.
+def tally(
+    classes: npt.NDArray[np.uint16], ts: Times, width: int, bits: int, room: int
+) -> tuple[Indices, Indices, Indices] | None:
+    """Classes of so many bits, cells and rows, in any order, however far apart cells are; None where there are more
+    than there is room for.
 
-    >>> bits_for(np.arange(64, dtype=np.uint16), 2, 6, 8)
-    4
+    >>> classes, ts = np.array([6, 7, 6], np.uint16), np.array([10, 14, 10**9])
+    >>> [each.tolist() for each in tally(classes, ts, 5, 0, 2)], tally(classes, ts, 5, 1, 2)
+    ([[0, 0], [2, 200000000], [2, 1]], None)
     """
-    return int(_classes_in(frozen(classes), step, bits, enough))
+    done, *columns = _tally(frozen(classes), frozen(ts), width, np.uint16((1 << bits) - 1), room)
+    if done < len(ts):
+        return None
+    cls, cells, rows = columns
+    return cls, cells, rows
 
 
 @compiled
@@ -225,84 +244,3 @@ def merge_counts(
     """
     cls, cells, rows = _merged(*map(frozen, one), *map(frozen, two))
     return cls, cells, rows
-
-
-@compiled
-def _forward(position: float, at: int, end: int, before: float, cells: Any, first: int, rows: Any) -> Any:
-    """On from an entry to the cell of a position (in cells): where that is, rows before it, and before the position."""
-    cell = np.floor(position)
-    while at < end and cells[at] - first < cell:
-        before += rows[at]
-        at += 1
-    if at < end and cells[at] - first == cell:
-        return at, before, before + (position - cell) * rows[at]
-    return at, before, before
-
-
-@compiled
-def _begin(position: float, at: int, end: int, cells: Any, first: int, rows: Any) -> Any:
-    """Where that is, and the rows before it, from the first entry of a class: most of one is far from what is new."""
-    cell, low, high = np.floor(position), at, end
-    while low < high:
-        middle = (low + high) // 2
-        if cells[middle] - first < cell:
-            low = middle + 1
-        else:
-            high = middle
-    # Whole numbers: their sum is the same as that of one after the other.
-    return low, np.float64(rows[at:low].sum())
-
-
-@compiled
-def _met(
-    own: Any, times: Any, weight: Any, own_width: int, back: int, on: int,
-    cls: Any, cells: Any, rows: Any, width: int, first: int,
-) -> float:  # fmt: skip
-    total, entry, start = 0.0, 0, 0
-    origin = first * width
-    while entry < len(own):
-        one = own[entry]
-        start = first_not_below(cls, one, start, len(cls))
-        end = first_not_below(cls, one + 1, start, len(cls))
-        if start == end:
-            entry = first_not_below(own, one + 1, entry, len(own))
-            continue
-        # Windows move on with the entries of a class, and so do both of their ends.
-        left, right, before_left, before_right, new = start, start, 0.0, 0.0, True
-        while entry < len(own) and own[entry] == one:
-            middle = np.float64(times[entry] * own_width - origin) + own_width / 2
-            low = middle - back + 0.5
-            high = max(low, middle + on - 0.5)
-            if new:
-                left, before_left = _begin(low / width, start, end, cells, first, rows)
-                right, before_right, new = left, before_left, False
-            if left == end:  # so is every window after this one
-                break
-            left, before_left, begins = _forward(low / width, left, end, before_left, cells, first, rows)
-            right, before_right, ends = _forward(high / width, right, end, before_right, cells, first, rows)
-            total += weight[entry] * (ends - begins)
-            entry += 1
-        entry, start = first_not_below(own, one + 1, entry, len(own)), end
-    return total
-
-
-def count_pairs(
-    news: tuple[Indices, Indices, Indices],
-    others: tuple[Indices, Indices, Indices],
-    widths: tuple[int, int],
-    window: tuple[int, int],
-    first: int,
-) -> float:
-    """How many pairs entries (class, cell, rows) make with others; `widths`: of the cells of both.
-
-    A row stands in the middle of its cell and meets what lies in its window, so far back and so far on; within a cell
-    of the others rows lie evenly. Both are sorted by class and then cell; `first`: the earliest cell of the others.
-
-    >>> one = (np.array([3]), np.array([1]), np.array([2]))
-    >>> count_pairs(one, (np.array([2, 3, 3]), np.array([1, 0, 1]), np.array([9, 4, 1])), (10, 10), (11, 6), 0)
-    6.4
-    """
-    own, times, weight = (frozen(each) for each in news)
-    cls, cells, rows = (frozen(each) for each in others)
-    back, on = window
-    return float(_met(own, times, weight, widths[0], back, on, cls, cells, rows, widths[1], first))

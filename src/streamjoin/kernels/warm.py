@@ -13,15 +13,15 @@ from streamjoin.kernels.aggregation import Reads, Steps, cut_pieces, fold_counts
 from streamjoin.kernels.band import band_pairs
 from streamjoin.kernels.box import box_pairs
 from streamjoin.kernels.box_overlap import box_overlap_pairs
+from streamjoin.kernels.cell_pairs import count_pairs, needs_of_pairs
 from streamjoin.kernels.cells import (
-    bits_for,
     classes_of,
     count_cells,
-    count_pairs,
     entries_of,
     extents,
     merge_counts,
     steps_between,
+    tally,
 )
 from streamjoin.kernels.common_groups import rows_of_common_groups
 from streamjoin.kernels.coverage import parts_of_validity
@@ -104,10 +104,11 @@ def _call_every_kernel() -> None:
     spread_over_buckets(cells, cells, 1)
     hash_integers(zero)
     entries_of(count_cells(classes_of(zero, 1), zero, extents(zero), 1, 0, (1, 1)), 0)
-    bits_for(classes_of(zero, 1), 1, 1, 1)
+    tally(classes_of(zero, 1), zero, 1, 1, 1)
     steps_between(zero)
     merge_counts((zero, zero, one), (zero, zero, one))
-    count_pairs((zero, zero, one), (zero, zero, one), (1, 1), (1, 1), 0)
+    count_pairs((zero, zero, one), (zero, zero, one), (1, 1), (1, 1))
+    needs_of_pairs((zero, zero, one), (zero, zero, one), (1, 1), (1, 1), 0, zero)
     cheapest_step(np.zeros((2, 1)), np.zeros((2, 1)), 0.0, 0.0, np.ones(2), zero)
     combine_hashes(zero, zero)
     hash_bytes(np.zeros(2, np.int64), np.zeros(0, np.uint8))

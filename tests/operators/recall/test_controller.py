@@ -211,6 +211,9 @@ def test_rows_of_no_time_at_all_have_lost_nothing() -> None:
                     for one, two in drawn(1, 5, 1500).batches])  # fmt: skip
     broken = Streams([([*one, (0, 1)] if one else one, two) for one, two in calm.batches])
     assert run(broken, aim) == run(calm, aim)
+    # They match each other if both inputs have them, and nothing can be done about that.
+    both = [(one and [*one, (0, 1)], two and [*two, (0, 1)]) for one, two in calm.batches[1:]]
+    assert run(Streams([calm.batches[0], *both]), aim) == run(calm, aim)
 
 
 def test_what_was_stored_before_rows_behind_all_were_counted_is_read() -> None:

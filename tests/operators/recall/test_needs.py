@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,8 +22,8 @@ from tests.operators.recall.streams import Streams, found_pairs, true_pairs
 SINGLE = np.arange(0, 600)
 
 
-def of(times: list[int], keys: list[int] | None = None, width: int = 1) -> Counts:
-    return counted(np.array(keys or [0] * len(times)), np.array(times), width=width, bits=16)
+def of(times: Any, keys: Any = None, width: int = 1) -> Counts:
+    return counted(np.array([0] * len(times) if keys is None else keys), np.array(times), width=width, bits=16)
 
 
 def test_the_need_of_a_pair_is_from_the_end_of_the_earlier_row_to_the_time_before_the_later_one() -> None:
@@ -47,6 +49,29 @@ def test_a_window_may_end_before_it_begins() -> None:
     # right - left between 5 and 8: w_R = 9, w_S = -4
     assert [pairs_between(of([0]), of([at]), 9, -4) for at in (4, 5, 8, 9)] == [0, 1, 1, 0]
     assert [pairs_between(of([at]), of([0]), -4, 9) for at in (4, 5, 8, 9)] == [0, 1, 1, 0]
+
+
+NOW, YEAR_1, YEAR_1970 = 1_700_000_000_000_000, -62_135_596_800_000_000, 0
+
+
+@pytest.mark.parametrize("width", [1, 5, 2_500])
+@pytest.mark.parametrize("clock", [YEAR_1, YEAR_1970])
+def test_a_row_of_another_age_changes_nothing_for_the_others(clock: int, width: int) -> None:
+    rng = np.random.default_rng(width)
+    (mine, keys), (theirs, others) = (
+        (NOW + width * rng.integers(0, 1000, 400), rng.integers(0, 50, 400)) for _ in (0, 1)
+    )
+    both = of(mine, keys, width), of(theirs, others, width)
+    broken = [of(np.append(each, clock), np.append(key, 3), width) for each, key in ((mine, keys), (theirs, others))]
+    window, edges = (20 * width, 20 * width), ladder(width, 2000 * width)
+    whole = need_histogram(*both, NOW + 1000 * width, window, edges)
+    assert whole.any()
+    for one, two in ((broken[0], both[1]), (both[0], broken[1])):
+        assert need_histogram(one, two, NOW + 1000 * width, window, edges).tolist() == pytest.approx(whole.tolist())
+        assert pairs_between(one, two, *window) == pytest.approx(pairs_between(*both, *window))
+    found = need_histogram(*broken, NOW + 1000 * width, window, edges) - whole
+    assert found[-1] == pytest.approx(1), "and the two are a pair, which needs more than any slack"
+    assert found[:-1] == pytest.approx(np.zeros(len(edges) - 1))
 
 
 def test_a_slack_between_two_steps_loses_a_part_of_the_bin() -> None:

@@ -128,6 +128,7 @@ class Controller:
         self.groups: deque[Group] = deque()
         self.older: deque[Group] = deque()  # before those, a period each
         self.first: int | None = None  # T when it was first known
+        self.since: int | None = None  # T since when anything was learned: later, after a restart with another ladder
         self.now: int | None = None
         self.decided: int | None = None  # T of the last decision
         self.slack = np.full(2, aim.longest if aim.target >= 1 else 0, np.int64)
@@ -137,6 +138,8 @@ class Controller:
         aim = self.aim
         if self.first is None or self.now is None:
             self.first = self.now = now
+        if self.since is None:
+            self.since = now
         width = max(aim.interval, aim.period // GROUPS)
         if not self.groups or now // width > self.now // width:
             self.groups.append(Group(self.now, np.zeros_like(needs)))
@@ -157,11 +160,13 @@ class Controller:
 
     def _adapt(self, now: int) -> None:
         aim = self.aim
-        assert self.first is not None
+        assert self.since is not None
         if self.decided is None or now // aim.interval > self.decided // aim.interval:
-            elapsed = now - self.first
+            elapsed = now - self.since
             choose = self._begin if elapsed < aim.period else self._choose
-            self.decided, self.slack = now, choose(now, elapsed)
+            # What was known before a restart is forgotten, but not what came of it, until a period tells more.
+            least = self.slack if self.since != self.first and elapsed < aim.period else 0
+            self.decided, self.slack = now, np.maximum(choose(now, elapsed), least)
 
     def _begin(self, now: int, elapsed: int) -> Times:
         """In the first period: by all that was heard so far."""
@@ -195,7 +200,7 @@ class Controller:
         """The share of the pairs that is found with these slacks, by what was heard lately; None while too little was:
         in the first sixth of a period, and without pairs. It decides nothing, and is told with every target.
         """
-        if self.first is None or self.now is None or (self.now - self.first) * TOLD < self.aim.period:
+        if self.since is None or self.now is None or (self.now - self.since) * TOLD < self.aim.period:
             return None
         since = self.now - max(self.aim.period, REACH * max(slack))
         recent = [each for each in self.groups if each.begin >= since] or list(self.groups)[-1:]
@@ -233,10 +238,12 @@ class Controller:
         return [each for each in self.groups if each.begin >= begin] or [self.groups[-1]]
 
     def _all(self, now: int, whole: list[Group]) -> list[Group]:
-        """All that is remembered, if that is longer than groups are; otherwise a whole number of periods of it."""
-        if not self.older:
-            return whole
-        return [each for each in (*self.older, *self.groups) if each.begin >= now - LONG * self.aim.period]
+        """What is remembered of the last twenty periods, if that goes back further than ten; otherwise a whole number
+        of periods of it, which is all there is after a pause that is longer than both.
+        """
+        period = self.aim.period
+        some = [each for each in (*self.older, *self.groups) if each.begin >= now - LONG * period]
+        return some if some and some[0].begin < now - MEMORY * period - self.aim.interval // 2 else whole
 
     def _periods(self, groups: list[Group]) -> float:
         """How many periods the latest groups tell of."""
@@ -286,11 +293,13 @@ class Controller:
         blobs = Blobs({f"{name}/{group.name}": group.to_bytes for group in (*self.older, *over)})
         names, older = [group.name for group in over], [group.name for group in self.older]
         steps = [self.aim.step, self.aim.longest]
-        return Snapshot({"numbers": numbers, "groups": names, "older": older, "last": last, "ladder": steps}, blobs)
+        kept = {"numbers": numbers, "since": self.since, "groups": names, "older": older, "last": last, "ladder": steps}
+        return Snapshot(kept, blobs)
 
     def restore(self, name: str, stored: Snapshot) -> None:
         """The inverse of `snapshot`. With other slacks to choose from (another aim) what was learned is forgotten, but
-        not the slack: it goes on from there. A target of 0 or 1 does not choose, and has its own at once.
+        not the slack: it goes on from there, and does not fall in the first period. A target of 0 or 1 does not choose,
+        and has its own at once.
         """
         kept, blobs = stored.manifest, stored.blobs
 
@@ -302,11 +311,12 @@ class Controller:
         groups += [Group.from_bytes(base64.b64decode(text)) for text in kept["last"]]
         # Checkpoints of before have more numbers: the largest needs, and the recall that was expected.
         self.first, self.now, self.decided, slack = kept["numbers"][:4]
+        self.since = kept.get("since", self.first)  # once nothing was ever learned anew
         # Before it was stored what ladder the groups are by, only its length could tell.
         step, longest = kept.get("ladder", [self.aim.step, self.aim.longest])
         same = (step, longest) == (self.aim.step, self.aim.longest)
         if not same or any(group.needs.shape[1] != len(self.edges) for group in groups):
-            groups, older = [], []
+            groups, older, self.since = [], [], self.now
         self.groups, self.older = deque(groups), deque(older)
         if 0 < self.aim.target < 1:
             self.slack = np.minimum(np.array(slack, np.int64), self.aim.longest)

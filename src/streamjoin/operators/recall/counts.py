@@ -8,6 +8,7 @@ wider cells. Counts are whole numbers: in whatever order they are added, the sum
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,25 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from streamjoin.algebra.interval import FOREVER, Times
-from streamjoin.kernels import bits_for, classes_of, count_cells, entries_of, extents, merge_counts, steps_between
+from streamjoin.kernels import classes_of, count_cells, entries_of, extents, merge_counts, steps_between, tally
 
 Floats = npt.NDArray[np.float64]
 
 MOST_BITS: Final = 16
 # Room for the number of a cell beside its class.
 CELLS_OF_CLASS: Final = 1 << 44
-# From here on rows are counted in a table with a place for each class and cell, without sorting them.
+# From here on rows are counted without sorting them, in a table with a place for each class and cell if it is small.
 MANY_ROWS: Final = 1 << 16
 PLACES: Final = 1 << 18
-# Rows that are looked at to see how many classes there are; and how many times too many are left to be counted.
-SAMPLE: Final = 1 << 12
-MANY_TIMES: Final = 2
-# The table is of a stretch of time. A short one (a part of all places) must have nearly all rows of a sample, the
-# longest this part of them, or its cells become wider; rows outside are counted apart.
-SHORT: Final = 1 << 8
-LONGER: Final = 4
-NEARLY_ALL: Final = 1 - 1 / 1024
-ENOUGH_ROWS: Final = 0.25
+# Rows that are looked at first; and how many times too many entries are counted, to be told in less detail afterwards.
+SAMPLE: Final = 1 << 13
+MANY_TIMES: Final = 4
 _COLUMNS: Final = 3
 # Where the width of cells stood when all columns were stored in eight bytes.
 _NARROW: Final = 0
@@ -84,11 +79,6 @@ class Counts:
         """The older entries, and the others: about as many. The older ones are some, if there are any at all."""
         older, newer = self.split(int(np.median(self.cell)) * self.width)
         return (older, newer) if len(older) else (newer, older)  # all of it is of one time
-
-    @cached_property
-    def numbers(self) -> Times:
-        """One sorted number per entry, for class and cell; the first cell counts as 1."""
-        return self.cls * CELLS_OF_CLASS + (self.cell - self.first + 1)
 
     @property
     def columns(self) -> tuple[Times, Times, Times]:
@@ -212,11 +202,6 @@ class Rows:
         """Rows with these codes of keys; `ends`: the `extents` of their time stamps, where they are known."""
         return Rows(classes_of(group, bits), ts, extents(ts) if ends is None else ends)
 
-    def some(self, mask: Any) -> Rows:
-        """Those of a mask."""
-        ts = self.ts[mask]
-        return Rows(self.cls[mask], ts, extents(ts))
-
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
         """Rows of all parts."""
@@ -228,19 +213,31 @@ class Rows:
     def count(self, *, width: int, bits: int, most: int = FOREVER) -> Counts:
         """The counts of rows whose classes have so many bits.
 
-        Many rows are counted in fewer classes, or wider cells, if the table of them would be large, or has more entries
-        than `most`. A few that are far from the others do not make it large: they are counted apart.
+        Many rows are counted in fewer classes, and in wider cells if these are too many by themselves, where there
+        would be far more entries than `most`. It is entries that count: a few rows that are late, or of no time at all,
+        add a few, however many cells lie between them and the others.
         """
         ts = self.ts
-        if len(ts) < MANY_ROWS:
+        if len(ts) < MANY_ROWS or most == FOREVER:
             return _grouped(width, bits, self.cls.astype(np.int64), ts // width, np.ones(len(ts), np.int64))
-        earliest, latest = int(self.ends[0].min()), int(self.ends[1].max())
-        if latest // width - earliest // width >= PLACES // SHORT:
-            width, begin, end = _stretch(ts, width)
-            inside = (ts >= begin) & (ts < end)
-            if not inside.all():
-                return together([self.some(one).count(width=width, bits=bits, most=most) for one in (inside, ~inside)])
-        return _in_a_table(self, (earliest, latest), width, bits, most)
+        width, bits = self._detail(width, bits, most)
+        first, last = int(self.ends[0].min()) // width, int(self.ends[1].max()) // width
+        if last - first < PLACES >> bits:
+            return _in_a_table(self, (first, last), width, bits, most)
+        while (entries := tally(self.cls, ts, width, bits, MANY_TIMES * most)) is None:
+            width, bits = (width, bits - 1) if bits else (2 * width, bits)
+        return _grouped(width, bits, *entries)
+
+    def _detail(self, width: int, bits: int, most: int) -> tuple[int, int]:
+        """The width of cells, and the bits of classes, with which some of the rows have at most so many entries. What
+        is too many for some of them is too many for all.
+        """
+        step = max(1, len(self) // SAMPLE)
+        cls, ts = np.ascontiguousarray(self.cls[::step]), np.ascontiguousarray(self.ts[::step])
+        bits = bisect_left(range(bits), True, key=lambda less: tally(cls, ts, width, less + 1, most) is None)
+        while not bits and tally(cls, ts, width, bits, most) is None:
+            width *= 2
+        return width, bits
 
 
 def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREVER) -> Counts:
@@ -248,48 +245,18 @@ def counted(group: Times, ts: Times, *, width: int, bits: int, most: int = FOREV
     return Rows.of(group, ts, bits).count(width=width, bits=bits, most=most)
 
 
-def _stretch(ts: Times, width: int) -> tuple[int, int, int]:
-    """Of time, where most rows lie, by some of them: the width of cells, its begin and its end. In so many cells that a
-    table has places for them; with wider ones if rows lie too far apart for that.
-    """
-    cells, length = np.sort(ts[:: -(-len(ts) // SAMPLE)] // width), max(1, PLACES // SHORT)
-    while True:
-        reached = np.searchsorted(cells, cells + length)
-        rows = reached - np.arange(len(cells))
-        at = int(np.argmax(rows))
-        if rows[at] >= (NEARLY_ALL if length < PLACES else ENOUGH_ROWS) * len(cells):
-            # A sample has not the very first row, nor the last.
-            before = (length - 1 - int(cells[reached[at] - 1] - cells[at])) // 2
-            begin = (int(cells[at]) - before) * width
-            return width, begin, begin + length * width
-        if length < PLACES:
-            length = min(PLACES, LONGER * length)
-        else:
-            width, cells = 2 * width, cells // 2
-
-
 def _in_a_table(rows: Rows, between: tuple[int, int], width: int, bits: int, most: int) -> Counts:
-    """The counts of rows between two times, whose cells fit."""
-    earliest, latest = between
-    span = latest // width - earliest // width + 1
-    base, bits = earliest // width, min(bits, (PLACES // span).bit_length() - 1)
-    shape = span, 1 << _useful(rows.cls, bits, most // span)
-    table = count_cells(rows.cls, rows.ts, rows.ends, width, base, shape)
-    bits = table.shape[1].bit_length() - 1
+    """The counts of rows between two cells, of which a table with all classes has places enough."""
+    first, last = between
+    span = last - first + 1
+    table = count_cells(rows.cls, rows.ts, rows.ends, width, first, (span, 1 << bits))
     while bits and (entries := np.count_nonzero(table)) > most:
         half = half_of(bits, int(np.count_nonzero(table.any(axis=0))))
         fewer = table.reshape(span, -1, 1 << half).sum(axis=1, dtype=table.dtype)
         if np.count_nonzero(fewer) > _WORTH * entries:
             break
         table, bits = fewer, half
-    return Counts(width, bits, *entries_of(table, base))
-
-
-def _useful(cls: npt.NDArray[np.uint16], bits: int, most: int) -> int:
-    """Of the bits, as many as are worth counting: if some of the rows are of far more classes than may be told of, the
-    table of all of them would be large, and be summed up at once.
-    """
-    return bits_for(cls, -(-len(cls) // SAMPLE), bits, min(MANY_TIMES * most, SAMPLE))
+    return Counts(width, bits, *entries_of(table, first))
 
 
 def half_of(bits: int, classes: int) -> int:

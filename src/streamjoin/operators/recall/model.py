@@ -5,8 +5,8 @@ controller says the slacks, and progress follows: the largest time stamp less th
 most twice as fast as the largest time stamp, so that slack falls no faster than it can rise.
 
 Rows are remembered for ten periods, or the longest slack. Of rows that come later than that nobody knows whom they
-would have met: each is taken to have lost as many as a row meets on average. Rows from before the beginning have lost
-nothing: as a rule they are of no time at all, such as 0.
+would have met: each is taken to have lost as many as a row meets on average. Rows from so long before the beginning
+have lost nothing, and meet nobody: as a rule they are of no time at all, such as 0.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RunningRecall:
 
     def meet(self, counts: list[Counts | None]) -> Met:
         """New rows meet those before. Rows of a micro-batch meet all others of it, whatever their order."""
-        edges = self.controller.edges
+        edges, counts = self.controller.edges, [self._of_some_time(news) for news in counts]
         needs, pairs, rows = np.zeros((2, len(edges))), 0.0, np.zeros(2)
         if counts[0] is not None and counts[1] is not None:
             bits = [part.bits for seen in self.seen for _, part in seen.parts]
@@ -85,6 +85,14 @@ class RunningRecall:
                 rows[number] = news.total
                 self.seen[number].add(news)
         return Met(needs, pairs, rows)
+
+    def _of_some_time(self, news: Counts | None) -> Counts | None:
+        """Without rows from longer before the beginning than anything is remembered: no slack finds what they match."""
+        first = self.controller.first
+        if news is None or first is None or news.first * news.width >= first - self.reach:
+            return news
+        news = news.since(first - self.reach)
+        return news if len(news) else None
 
     def _forgotten(self, number: int, news: Counts, found: float) -> float:
         """How many pairs rows that come later than anything is remembered would make with what is forgotten; `found`:

@@ -15,19 +15,15 @@ cells of one tick and a class per key it is exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from streamjoin.algebra.interval import Times
-from streamjoin.kernels import count_pairs
-from streamjoin.operators.recall.counts import CELLS_OF_CLASS as _CELLS
+from streamjoin.kernels import count_pairs, needs_of_pairs
 from streamjoin.operators.recall.counts import Counts, Floats
 
 GROWTH: Final = 1.04
-# Slices of windows at once: arrays of some megabytes.
-_CHUNK: Final = 1 << 18
 
 
 def ladder(step: int, top: int, growth: float = GROWTH) -> Times:
@@ -86,7 +82,7 @@ def pairs_between(news: Counts, others: Counts, w_own: int, w_other: int) -> flo
     if not _may_meet(news, others, w_own, w_other):
         return 0.0
     news, others = _same_classes(news, others)
-    return count_pairs(news.columns, others.columns, (news.width, others.width), (w_other, w_own), others.first)
+    return count_pairs(news.columns, others.columns, (news.width, others.width), (w_other, w_own))
 
 
 def need_histogram(news: Counts, others: Counts, largest: int, windows: tuple[int, int], edges: Times) -> Floats:
@@ -95,22 +91,13 @@ def need_histogram(news: Counts, others: Counts, largest: int, windows: tuple[in
     `largest`: the largest time stamp that the new rows' input had before them; `windows`: of its own rows, and of the
     others'. Pairs that need nothing are left out: they are found with slack 0.
     """
-    bins = np.zeros(len(edges))
     w_own, w_other = windows
     late = _some(news, news.cell * news.width < largest)
     if not _may_meet(late, others, w_own, w_other):
-        return bins
+        return np.zeros(len(edges))
     late, others = _same_classes(late, others)
-    keys, base = others.numbers, others.first
-    origin = base * others.width
-    low, high = _windows(late, origin, w_own, w_other)
-    ended = float(largest - w_other - origin)  # the last time stamp of a partner that ends by `largest`
-    for entry, partner, start, stop in _slices(late, keys, low, np.minimum(high, ended + 1), others.width):
-        need = np.floor(ended - (start + stop - 1) / 2).astype(np.int64)
-        weight = late.rows[entry] * others.rows[partner] * (stop - start) / others.width
-        place = np.maximum(np.searchsorted(edges, need, "right") - 1, 0)
-        bins += np.bincount(place, weight, len(edges))
-    return bins
+    widths = late.width, others.width
+    return needs_of_pairs(late.columns, others.columns, widths, (w_other, w_own), largest - w_other, edges)
 
 
 def _may_meet(news: Counts, others: Counts, w_own: int, w_other: int) -> bool:
@@ -128,34 +115,3 @@ def _same_classes(one: Counts, two: Counts) -> tuple[Counts, Counts]:
 
 def _some(counts: Counts, mask: Any) -> Counts:
     return Counts(counts.width, counts.bits, counts.cls[mask], counts.cell[mask], counts.rows[mask])
-
-
-def _windows(news: Counts, origin: int, w_own: int, w_other: int) -> tuple[Floats, Floats]:
-    """From where to where partners of a row in the middle of its cell lie; a time stamp `t` fills `[t, t + 1)`."""
-    middle = (news.cell * news.width - origin).astype(np.float64) + news.width / 2
-    return middle - w_other + 0.5, middle + w_own - 0.5
-
-
-def _slices(
-    late: Counts, keys: Times, low: Floats, high: Floats, width: int
-) -> Iterator[tuple[Times, Times, Floats, Floats]]:
-    """The parts of partners' cells in the rows' windows: whose, in which cell, from where to where."""
-    first = np.clip(np.floor(low / width), -1, _CELLS - 2).astype(np.int64) + 1
-    last = np.clip(np.floor(high / width), -1, _CELLS - 2).astype(np.int64) + 1
-    begin = np.searchsorted(keys, late.cls * _CELLS + first)
-    end = np.searchsorted(keys, late.cls * _CELLS + last, "right")
-    size = np.where(high > low, np.maximum(end - begin, 0), 0)
-    entries = np.flatnonzero(size)
-    cuts = np.searchsorted(np.cumsum(size[entries]), np.arange(_CHUNK, size.sum() + _CHUNK, _CHUNK), "left") + 1
-    for some in np.split(entries, np.unique(np.minimum(cuts, len(entries)))):
-        count = size[some]
-        if not len(some):
-            continue
-        entry = np.repeat(some, count)
-        partner = (
-            np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin[some], count)
-        )
-        cell = ((keys[partner] % _CELLS) - 1).astype(np.float64) * width
-        start, stop = np.maximum(low[entry], cell), np.minimum(high[entry], cell + width)
-        real = stop > start
-        yield entry[real], partner[real], start[real], stop[real]
