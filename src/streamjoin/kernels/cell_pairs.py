@@ -145,8 +145,8 @@ def needs_of_pairs(
 
     >>> one = (np.array([3]), np.array([1]), np.array([2]))
     >>> others = (np.array([2, 3, 3]), np.array([1, 0, 1]), np.array([9, 4, 1]))
-    >>> needs_of_pairs(one, others, (10, 10), (11, 6), 14, np.array([0, 8])).tolist()
-    [1.0, 4.8]
+    >>> needs_of_pairs(one, others, (10, 10), (11, 6), 14, np.array([0, 5])).tolist()
+    [1.0, 4.4]
     """
     own, times, weight = (frozen(each) for each in news)
     cls, cells, rows = (frozen(each) for each in others)
