@@ -8,7 +8,7 @@ controller can do, which sees the run as it goes; it says how much of the best i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import recall
 from benchmarks.disorder import DATA, SECOND, Times
-from benchmarks.recall_checks import Checked
+from benchmarks.recall_checks import Checked, Say
 from benchmarks.recall_replay import Progress, Replay, least_pair, may_lose
 from benchmarks.tables import new_table
 from streamjoin.operators.recall.controller import Aim
@@ -26,8 +26,6 @@ DATA_SET: Final = "phone"  # whose single cases keep most over the best in hinds
 OTHERS: Final = (201, 202, 777, 9001, 31337)  # seeds of other runs
 SHARES: Final = (0.95, recall.PERIODS)  # of the other runs' periods that reach the target: as in hindsight, as of ours
 TARGETS: Final = (0.95, 0.99)  # below, no slack at all is enough in most cases
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,7 @@ def test_rows_that_may_have_waited_are_left_out_and_the_page_says_so(spark: Spar
     assert len(after) in (1, 2), "the query may look when one of the two files is there"
     assert after[0].unseen is not None, "it looked while it was idle"
     known = [each for each in after if each.unseen is not None]
+    assert all(each.unseen < each.began - before[-1].ended for each in known), "and not when it had rows last"
     assert all(dict(each.left_out) == {LIMITED: 1} for each in after if each not in known), "which began at once"
     assert f"Latency is known of {len(known)} of {BATCHES + len(after)} micro-batches." in report.html()
 

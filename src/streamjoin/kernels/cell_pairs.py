@@ -62,18 +62,11 @@ def _met(
         one = own[entry]
         start = first_not_below(cls, one, start, len(cls))
         end = first_not_below(cls, one + 1, start, len(cls))
-        if start == end:
-            entry = first_not_below(own, one + 1, entry, len(own))
-            continue
         # Windows move on with the entries of a class, and so do both of their ends.
-        left, right, before_left, before_right, new = start, start, 0.0, 0.0, True
-        while entry < len(own) and own[entry] == one:
+        left = right = _begin(low, times[entry] * own_width, start, end, cells, width)
+        before_left, before_right = 0.0, 0.0
+        while left < end and entry < len(own) and own[entry] == one:  # behind the last cell is every later window too
             begin = times[entry] * own_width
-            if new:
-                left = right = _begin(low, begin, start, end, cells, width)
-                new = False
-            if left == end:  # so is every window after this one
-                break
             left, before_left, begins = _forward(low, begin, left, end, before_left, cells, width, rows)
             right, before_right, ends = _forward(high, begin, right, end, before_right, cells, width, rows)
             total += weight[entry] * (ends - begins)

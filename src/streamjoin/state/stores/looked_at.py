@@ -59,8 +59,8 @@ class LookedAt:
 
     def split(self, parts: int) -> list[LookedAt]:
         """The same for each of so many files that have as many pages."""
-        each = len(self.compared) // parts
-        firsts = range(0, parts * each, each) if each else [0] * parts
+        each = len(self.compared) // parts  # a run has pages
+        firsts = range(0, len(self.compared), each)
         return [LookedAt(self.compared[at : at + each], self.head, self.path, at) for at in firsts]
 
     def __getitem__(self, page: int) -> bool:
