@@ -14,7 +14,7 @@ import pytest
 from streamjoin.algebra import Aggregate, Equals, Range, Rows, Validity
 from streamjoin.errors import CallError, EvaluationError, UnsupportedError
 from streamjoin.language import parse_cql
-from streamjoin.operators import Results, TemporalJoin
+from streamjoin.operators import Results, TemporalJoin, temporal_join
 from streamjoin.operators.ordering import HeldResults
 from streamjoin.operators.urgency import WAITS, priority_of
 from streamjoin.plan.explaining import explain_plan
@@ -185,6 +185,24 @@ def test_urgent_pairs_are_made_before_the_others_and_leave_at_once_though_others
     eager = TemporalJoin(Matching(None, ()), (IDS, IDS)).build()
     list(eager.on_batch(0, batch([(1, 1, 9, 0), (2, 2, 9, 7), (3, 3, 9, 0)])))
     assert ids_of(eager.on_batch(1, batch([(4, 4, 9, 0)]))) == [[2], [1, 3]]
+
+
+def test_nothing_of_the_other_rows_is_copied_before_urgent_results_have_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+    real = temporal_join.side_by_side
+
+    def counting(tables: Any) -> pa.Table:
+        copied.append(len(tables[0]))
+        return real(tables)
+
+    monkeypatch.setattr(temporal_join, "side_by_side", counting)
+    join = TemporalJoin(Matching(None, ()), (IDS, IDS)).build()
+    list(join.on_batch(0, batch([(1, 0, 10, 0), (2, 1, 10, 5), (3, 2, 10, 0)])))
+    results = join.on_batch(1, batch([(7, 3, 10, 0)]))
+    assert ids_of([next(results)]) == [[2]]
+    assert copied == [1], "of three pairs"
+    assert ids_of(results) == [[1, 3]]
+    assert copied == [1, 2]
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right"])
